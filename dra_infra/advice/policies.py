@@ -12,8 +12,9 @@ from typing import Any, Final, Self
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.manifests import UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.apiserver import policies as admission
+from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.target import ClusterTarget
 
 
@@ -91,6 +92,7 @@ class Court:
         self._serves = serves
         self._user = user
         self._namespaces = found.namespaces()
+        self._defaults = PodAdmission(found.others)
         self.policies = [admission.Policy(each, release) for each in found.policies]
         self._bindings: dict[str, list[Mapping[str, Any]]] = {}
         for each in found.bindings:
@@ -100,31 +102,69 @@ class Court:
         """Some binding names the policy."""
         return policy.name in self._bindings
 
-    def hear(self, manifest: Mapping[str, Any]) -> Iterator[tuple[str, admission.Decision]]:
-        """(Path of the pod template, or nothing for the object itself, decision) of each policy that does not let it pass."""
+    def hear(
+        self, manifest: Mapping[str, Any], *, is_there: bool = False
+    ) -> Iterator[tuple[str, admission.Decision]]:
+        """(Path of a template of pods or claims, nothing for the object itself, decision) of each policy that does not let it pass.
+
+        Args:
+            manifest: The object.
+            is_there: Whether it is there already, so that only what is made of it is asked about.
+        """
         request = admission.read_request(
-            manifest, self._release, namespaces=self._namespaces, serves=self._serves, user=self._user
+            self._fill_in(manifest),
+            self._release,
+            namespaces=self._namespaces,
+            serves=self._serves,
+            user=self._user,
         )
         if request is None or request.group == admission.GROUP:
             # The server asks no policy about policies, and none about what it refuses itself.
             return
-        for decision in self._decide(request):
+        own = [] if is_there else [*self._decide(request)]
+        for decision in own:
             yield "", decision
+        said = {(each.action, each.message) for each in own}
+        # No claim is made of a template that is refused, and what is said of both is said once.
+        is_template = (request.group, request.kind) == ("resource.k8s.io", "ResourceClaimTemplate")
+        if is_template and "deny" not in {each.action for each in own}:
+            for decision in self._decide(admission.read_claim_request(manifest, request)):
+                if (decision.action, decision.message) not in said:
+                    yield "spec.spec", decision
         if request.kind == "Pod":
             return
         for template in find_pod_templates(manifest):
-            pod = admission.read_pod_request(
-                template.spec, template.labels, template.owner.namespace, self._namespaces
-            )
+            namespace = template.owner.namespace
+            spec = self._defaults.admit(template.spec, namespace) if namespace else template.spec
+            pod = admission.read_pod_request(spec, template.labels, namespace, self._namespaces)
             for decision in self._decide(pod):
                 yield template.path, decision
+
+    def _fill_in(self, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A pod with what LimitRanges of its namespace fill in, of which the server tells in an annotation."""
+        metadata, spec = mapping(manifest.get("metadata")), mapping(manifest.get("spec"))
+        is_pod = (manifest.get("apiVersion"), manifest.get("kind")) == ("v1", "Pod")
+        namespace = str(metadata.get("namespace") or "")
+        filled = self._defaults.admit(spec, namespace) if is_pod and namespace else spec
+        if filled is spec:
+            return manifest
+        return {**manifest, "metadata": {**metadata, "annotations": UNKNOWN}, "spec": filled}
 
     def _decide(self, request: admission.Request) -> Iterator[admission.Decision]:
         for policy in self.policies:
             if policy.refusals:
                 continue
             for binding in self._bindings.get(policy.name, ()):
-                yield from policy.decide(binding, request, self._found.find)
+                found = [*policy.decide(binding, request, self._found.find)]
+                if found and request.filled_in:
+                    filled = replace(request, view=request.filled_in)
+                    again = [*policy.decide(binding, filled, self._found.find)]
+                    if doubtful := [each for each in found if each not in again]:
+                        # It is no refusal where it is for want of what may be filled in.
+                        found = [each for each in found if each in again]
+                        reason = f"what a container does not ask for {admission.NO_LIMITS}"
+                        found.append(doubtful[0]._replace(action="undecided", message=reason))
+                yield from found
 
 
 def ask_policies(
@@ -145,14 +185,14 @@ def ask_policies(
         found: The policies, with the namespaces and params that they need.
         target: The cluster.
         user: Who would create the objects; None where nobody says.
-        kept: Positions of objects that are there already, of which only the pods are made anew.
+        kept: Positions of objects that are there already, of which only the pods and claims are made anew.
     """
     releases = target.releases
     courts = [Court(found, each, serves=target.serves, user=user) for each in releases]
     for index, manifest in enumerate(objects):
         told: dict[Problem, list[str]] = {}
         for release, court in zip(releases, courts, strict=True):
-            heard = [(path, decision) for path, decision in court.hear(manifest) if path or index not in kept]
+            heard = court.hear(manifest, is_there=index in kept)
             for problem in dict.fromkeys(_problem(path, decision, manifest) for path, decision in heard):
                 told.setdefault(problem, []).append(release.minor)
         for problem, minors in told.items():
@@ -190,6 +230,8 @@ def _on(minors: Sequence[str], problem: Problem, releases: Sequence[Release]) ->
 
 _HINTS: Final = (
     ("NOBODY_ASKS", "say who asks: --as USER --as-group GROUP"),
+    ("CONTROLLER_ASKS", "ask about a Pod like those that are made, --as the controller that makes them"),
+    ("NO_LIMITS", "write the limits and requests, or give the Namespace and its LimitRanges with the others"),
     ("NO_NAMESPACE", "write metadata.namespace"),
     ("NO_LABELS", "give the object that has the labels, such as the Namespace, with the others"),
     ("NO_PARAMS", "name their file with --policies"),
@@ -208,7 +250,8 @@ def _problem(path: str, decision: admission.Decision, manifest: Mapping[str, Any
     else:
         hint = "ask for what the policy allows, or have the policy changed"
     if path:
-        message = f"of the pods that are made of it: {message}"
+        made = "claims" if path == "spec.spec" else "pods"
+        message = f"of the {made} that are made of it: {message}"
     return Problem(
         path=path or ("spec" if "spec" in manifest else "metadata"),
         code=_CODES[decision.action],

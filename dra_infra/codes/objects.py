@@ -54,7 +54,7 @@ OBJECTS: dict[str, str] = {
     "cel-unguarded-read": "a CEL expression reads an attribute that a device may lack, which blocks scheduling",
     "cel-not-decided-here": "a CEL expression is beyond what the engine here can decide",
     # policies
-    "policy-denies": "an admission policy refuses an object, or the pods that are made of it",
+    "policy-denies": "an admission policy refuses an object, or the pods or claims that are made of it",
     "policy-warns": "an admission policy warns of an object",
     "policy-not-decided": "what an admission policy says of an object is known to the API server alone",
     "policy-invalid": "the API server does not take an admission policy or its binding",

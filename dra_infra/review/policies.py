@@ -19,10 +19,10 @@ def find_denied(
     locate: Locate | None = None,
     running: Running = NOTHING_RUNS,
 ) -> Iterator[Problem]:
-    """A problem for each object that a policy of the head or of its cluster does not let be made, and for the pods of one.
+    """A problem for each object that a policy of the head or of its cluster does not let be made, and for pods and claims of one.
 
     Codes: `policy-denies`, `policy-warns` and `policy-not-decided`. What is there already stays, so of an object that changes in
-    place only the pods that are made anew are asked about.
+    place only the pods and claims that are made anew are asked about.
 
     Args:
         changes: What differs.

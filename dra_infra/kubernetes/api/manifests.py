@@ -21,6 +21,9 @@ CHANGED_SECRET = f"{SECRET} (changed)"
 AUTONAMED = "pulumi.com/autonamed"
 """The annotation of objects that Pulumi's provider names."""
 
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""The annotation of claims that were made from a template: what the pod calls it."""
+
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """*value* where it is an object, else an empty one."""

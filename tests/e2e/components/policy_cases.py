@@ -6,8 +6,17 @@ from typing import Any, Final, NamedTuple
 
 Manifest = dict[str, Any]
 LABEL: Final = "case"
-SPACES: Final = {"vision": {"tier": "gold"}, "speech": {"tier": "iron"}, "plain": {}}
+SPACES: Final = {"vision": {"tier": "gold"}, "speech": {"tier": "iron"}, "plain": {}, "limited": {}}
 """Namespaces with their labels."""
+
+LIMITS: Final[Manifest] = {
+    "apiVersion": "v1",
+    "kind": "LimitRange",
+    "metadata": {"name": "limits", "namespace": "limited"},
+    "spec": {
+        "limits": [{"type": "Container", "default": {"memory": "1Gi"}, "defaultRequest": {"memory": "512Mi"}}]
+    },
+}
 
 SETTINGS: Final[Manifest] = {
     "apiVersion": "v1",
@@ -576,6 +585,26 @@ CASES: Final[dict[str, Case]] = {
             (pod(resources={"limits": {"cpu": "2001m"}}), "deny"),
             (pod(resources={"limits": {"cpu": 3}, "requests": {"cpu": "1500m"}}), "pass"),
             (pod(resources={"limits": {"cpu": "4000m"}}), "deny"),
+        ],
+    ),
+    "what a limit range fills into pods": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [
+                validation(
+                    "object.spec.containers.all(c, has(c.resources.limits) && !has(c.resources.limits.cpu)"
+                    " && c.resources.limits.memory == '1Gi' && c.resources.requests.memory == '512Mi')",
+                    "",
+                    "object.spec.containers.map(c, c.resources.?requests.?memory.orValue('none')).join(' ')",
+                )
+            ],
+        },
+        DENY,
+        [
+            (pod("limited"), "pass"),
+            (pod("limited", resources={"limits": {"memory": "2Gi"}}), "deny"),
+            (pod("limited", resources={"requests": {"memory": "256Mi"}}), "deny"),
+            (pod("plain"), "deny"),
         ],
     ),
     "what is filled into pods": Case(

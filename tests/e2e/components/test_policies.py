@@ -13,18 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.advice.policies import Court, PolicySet
-from dra_infra.kubernetes.apiserver.policies.requests import User
+from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME
+from dra_infra.kubernetes.apiserver.policies import Decision, User
 from dra_infra.program.synth import synth_function
 from dra_infra.target import ClusterTarget
 from tests.e2e.components.policy_cases import (
     CASES,
     DENY,
     LABEL,
+    LIMITS,
     SETTINGS,
     SPACES,
+    TWO,
     Manifest,
     rules,
     validation,
+)
+from tests.e2e.components.policy_cases import (
+    CLAIMS as ABOUT_CLAIMS,
 )
 from tests.e2e.components.test_guardrails import (
     ADMIN,
@@ -32,6 +38,7 @@ from tests.e2e.components.test_guardrails import (
     PODS,
     PROBES,
     claim,
+    claims_path,
     guardrails,
     namespace,
     pod,
@@ -40,7 +47,7 @@ from tests.e2e.components.test_guardrails import (
 from tests.e2e.components.test_guardrails import flat as flat_requests
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE
-from tools.cluster.api_server import api_server
+from tools.cluster.api_server import api_server, control_plane
 
 pytestmark = pytest.mark.e2e
 
@@ -48,6 +55,12 @@ DENIED = "is forbidden: "
 USER = "bob"
 HEADERS = [("Impersonate-User", USER), ("Impersonate-Group", "system:masters")]
 """Nobody is refused for want of rights, and the server knows the user as we are told of him."""
+CONTROLLER = [
+    ("Impersonate-User", "system:serviceaccount:kube-system:resource-claim-controller"),
+    ("Impersonate-Group", "system:serviceaccounts"),
+    ("Impersonate-Group", "system:serviceaccounts:kube-system"),
+]
+"""Who makes claims of templates: NewClient in cmd/kube-controller-manager/app/resource.go."""
 
 
 class Answer(NamedTuple):
@@ -65,14 +78,14 @@ class Server:
         self.api = api
         self._client = client
 
-    def ask(self, manifest: Mapping[str, Any]) -> Answer:
+    def ask(self, manifest: Mapping[str, Any], headers: list[tuple[str, str]] = HEADERS) -> Answer:
         group, _, version = str(manifest["apiVersion"]).rpartition("/")
         plural = str(manifest["kind"]).lower() + ("es" if str(manifest["kind"]).endswith("s") else "s")
         where = manifest["metadata"].get("namespace")
         path = f"/apis/{group}/{version}" if group else f"/api/{version}"
         path += f"/namespaces/{where}/{plural}" if where else f"/{plural}"
         response = self._client.post(
-            path, json=dict(manifest), params={"dryRun": "All", "fieldValidation": "Strict"}, headers=HEADERS
+            path, json=dict(manifest), params={"dryRun": "All", "fieldValidation": "Strict"}, headers=headers
         )
         warnings = [text.partition('"')[2].removesuffix('"') for text in response.headers.get_list("warning")]
         if not response.is_error:
@@ -99,6 +112,7 @@ def server(minor: str, binaries: Callable[[str], Path]) -> Iterator[Server]:
             )
         api.create({**namespace({}), "metadata": {"name": "monitoring", "labels": {ADMIN: "true"}}})
         api.create(SETTINGS)
+        api.create(LIMITS)
         yield Server(api, client)
 
 
@@ -113,7 +127,7 @@ def known_objects() -> list[Manifest]:
         }
         for name, each in labels.items()
     ]
-    return [*spaces, SETTINGS]
+    return [*spaces, SETTINGS, LIMITS]
 
 
 def court_of(minor: str, policies: list[Manifest]) -> Court:
@@ -124,8 +138,12 @@ def court_of(minor: str, policies: list[Manifest]) -> Court:
 
 
 def agree(answer: Answer, court: Court, manifest: Manifest) -> list[str]:
-    """Hold the real answer against ours, and return the actions that we expected."""
-    decisions = [decision for _, decision in court.hear(manifest)]
+    """Hold the real answer about an object against ours, and return the actions that we expected."""
+    return compare(answer, [decision for path, decision in court.hear(manifest) if not path])
+
+
+def compare(answer: Answer, decisions: list[Decision]) -> list[str]:
+    """Hold the real answer against our decisions, and return their actions."""
     denials = [each.message for each in decisions if each.action == "deny"]
     if not any(each.action == "undecided" for each in decisions):
         assert answer.denied == (denials[0] if denials else ""), answer
@@ -196,6 +214,70 @@ def test_every_feature_of_a_policy_is_decided_as_the_server_decides_it(
         asked = labelled(case, manifest)
         actions = agree(features.ask(asked), court, asked)
         assert expected in ("", actions[0] if actions else "pass"), asked
+
+
+def template_of(claim: Manifest) -> Manifest:
+    """A template from which a controller makes claims like one."""
+    metadata = claim["metadata"]
+    inner = {name: metadata[name] for name in ("labels", "annotations") if name in metadata}
+    return {
+        **claim,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": metadata["namespace"]},
+        "spec": {"metadata": inner, "spec": claim["spec"]},
+    }
+
+
+@pytest.mark.parametrize(
+    "case", [name for name, each in CASES.items() if each.spec["matchConstraints"] is ABOUT_CLAIMS]
+)
+def test_claims_of_templates_are_decided_as_those_that_their_controller_makes(
+    case: str, minor: str, features: Server
+):
+    court = court_of(minor, policies_of(case))
+    for manifest, _ in CASES[case].objects:
+        like = labelled(case, manifest)
+        annotations = {**like["metadata"].get("annotations", {}), POD_CLAIM_NAME: "gpu"}
+        made = {
+            **like,
+            "metadata": {**like["metadata"], "generateName": "p-gpu-", "annotations": annotations},
+        }
+        del made["metadata"]["name"]
+        heard = [*court.hear(template_of(like))]
+        assert {path for path, _ in heard} <= {"spec.spec"}
+        compare(features.ask(made, CONTROLLER), [decision for _, decision in heard])
+
+
+def test_the_real_controller_is_refused_the_claim_as_we_tell_at_the_template(
+    minor: str, binaries: Callable[[str], Path]
+):
+    case = "no message"
+    like = labelled(case, {**TWO, "metadata": {"name": "c", "namespace": "default"}})
+    pod: Manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {
+            "containers": [{"name": "a", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+        },
+    }
+    with control_plane(minor, binaries=binaries) as plane, plane.api() as api:
+        for each in policies_of(case):
+            api.create(each)
+        deadline = time.monotonic() + PATIENCE
+        while not refusal(api, claims_path("v1", "default"), like):
+            assert time.monotonic() < deadline, "the server does not hold to the policy"
+        api.create(template_of(like))
+        api.create(pod)
+        events = api.wait_for(
+            "v1/Event",
+            lambda found: any(each["reason"] == "FailedResourceClaimCreation" for each in found),
+            namespace="default",
+        )
+    ((path, decision),) = court_of(minor, policies_of(case)).hear(template_of(like))
+    assert (path, decision.action) == ("spec.spec", "deny")
+    assert any(decision.message in each["message"] for each in events)
 
 
 def test_labels_that_a_workload_does_not_have_are_refused_there_and_not_passed_here(

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dra_infra.advice.policies import PolicySet, ask_policies, check_policies
+from dra_infra.kubernetes.apiserver.policies import User
 from dra_infra.target import ClusterTarget
 
 Manifest = dict[str, Any]
@@ -69,11 +72,145 @@ def test_the_pods_of_a_workload_are_asked_about_at_its_template():
 
 def test_a_controller_is_not_who_creates_the_workload():
     spoken = policy("request.userInfo.username == 'alice'", resources="pods")
-    assert [code for code, _, _ in asked([JOB], spoken, binding())] == ["policy-not-decided"]
+    found = PolicySet.gather([spoken, binding()])
+    ((_, problem),) = ask_policies([JOB], found, TARGET, user=User(name="alice"))
+    assert problem.code == "policy-not-decided"
+    assert "which controller asks is not known here" in problem.message
+    assert "--as the controller" in problem.hint
 
 
 def test_controllers_label_the_pods_that_they_make():
     assert asked([JOB], policy("has(object.metadata.labels)", resources="pods"), binding()) == []
+
+
+# --- Claims of templates -----------------------------------------------------------------------------------------
+
+TEMPLATE: Manifest = {
+    "apiVersion": "resource.k8s.io/v1beta1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t", "namespace": "vision", "labels": {"of": "template"}},
+    "spec": {
+        "metadata": {"labels": {"of": "claim"}, "annotations": {"a": "b"}},
+        "spec": {"devices": {"requests": [{"name": "a", "deviceClassName": "h100", "count": 8}]}},
+    },
+}
+
+
+def test_the_claims_that_are_made_of_a_template_are_asked_about_at_it():
+    few = policy("object.spec.devices.requests.all(r, r.exactly.count < 5)", resources="resourceclaims")
+    ((_, problem),) = ask_policies([TEMPLATE], PolicySet.gather([few, binding()]), TARGET)
+    assert (problem.code, problem.path) == ("policy-denies", "spec.spec")
+    assert problem.message.startswith("of the claims that are made of it: ValidatingAdmissionPolicy 'p'")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "object.kind == 'ResourceClaim' && object.metadata.namespace == 'vision' && !has(request.name)",
+        "object.metadata.labels == {'of': 'claim'}",
+        "object.metadata.annotations['a'] == 'b' && !('c' in object.metadata.annotations)",
+        "request.userInfo.username == 'system:serviceaccount:kube-system:resource-claim-controller'",
+        "request.userInfo.groups == ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated']",
+    ],
+)
+def test_a_claim_is_made_by_its_controller_with_what_the_template_gives_it(expression: str):
+    assert asked([TEMPLATE], policy(expression, resources="resourceclaims"), binding()) == []
+    refused = policy(f"!({expression})", resources="resourceclaims")
+    assert asked([TEMPLATE], refused, binding()) == [("policy-denies", "spec.spec", "no")]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "object.metadata.name == 'x'",
+        "object.metadata.generateName == 'x'",
+        "object.metadata.annotations['resource.kubernetes.io/pod-claim-name'] == 'x'",
+    ],
+)
+def test_what_the_pod_gives_a_claim_is_not_known(expression: str):
+    found = asked([TEMPLATE], policy(expression, resources="resourceclaims"), binding())
+    assert [(code, path) for code, path, _ in found] == [("policy-not-decided", "spec.spec")]
+
+
+def test_what_is_said_of_a_template_and_its_claims_is_said_once():
+    other = policy("false", name="q", resources="resourceclaims")
+    bound = [binding(), {**binding(name="q"), "metadata": {"name": "c"}}]
+    assert asked([TEMPLATE], policy("false"), other, *bound) == [("policy-denies", "spec", "no")]
+    found = asked([TEMPLATE], policy("object.metadata.uid == 'x'"), binding())
+    assert [(code, path) for code, path, _ in found] == [("policy-not-decided", "spec")]
+    found = asked([TEMPLATE], policy("false"), binding("Warn"))
+    assert [(code, path) for code, path, _ in found] == [("policy-warns", "spec")]
+
+
+def test_of_a_template_that_is_there_the_claims_are_asked_about():
+    found = PolicySet.gather([policy("false"), binding()])
+    ((_, problem),) = ask_policies([TEMPLATE], found, TARGET, kept={0})
+    assert (problem.code, problem.path) == ("policy-denies", "spec.spec")
+
+
+# --- LimitRanges -------------------------------------------------------------------------------------------------
+
+SPACE: Manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
+POD: Manifest = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "vision"},
+    "spec": {"containers": [{"name": "plain", "image": "i"}]},
+}
+HAS_MEMORY = "object.spec.containers.all(c, has(c.resources.limits) && 'memory' in c.resources.limits)"
+
+
+def limit_range(namespace: str = "vision") -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": namespace},
+        "spec": {"limits": [{"type": "Container", "default": {"memory": "1Gi"}}]},
+    }
+
+
+def job_of(pod: Manifest) -> Manifest:
+    return {**JOB, "spec": {"template": {"spec": pod["spec"]}}}
+
+
+@pytest.mark.parametrize("made", [POD, job_of(POD)], ids=["pod", "job"])
+def test_limit_ranges_of_the_input_fill_in_pods_before_policies_are_asked(made: Manifest):
+    wants = [policy(HAS_MEMORY, resources="pods"), binding(), SPACE]
+    assert asked([made], *wants, limit_range()) == []
+    ((code, _, text),) = asked([made], *wants, limit_range("speech"))
+    assert (code, text) == ("policy-denies", "no")
+    held = policy("object.spec.containers.all(c, c.resources.requests.memory == '2Gi')", resources="pods")
+    ((code, _, text),) = asked([made], held, binding(), SPACE, limit_range())
+    assert (code, text) == ("policy-denies", "no")
+
+
+def test_a_limit_range_leaves_an_annotation_that_is_not_known():
+    unmarked = policy("!has(object.metadata.annotations)", resources="pods")
+    assert asked([POD], unmarked, binding(), SPACE) == []
+    assert [code for code, _, _ in asked([POD], unmarked, binding(), SPACE, limit_range())] == [
+        "policy-not-decided"
+    ]
+
+
+@pytest.mark.parametrize("limits", [{}, {"cpu": 1}], ids=["none", "others"])
+@pytest.mark.parametrize("namespace", ["vision", None])
+def test_what_a_limit_range_elsewhere_may_fill_in_is_no_refusal(namespace: str | None, limits: Manifest):
+    container = {**POD["spec"]["containers"][0], "resources": {"limits": limits}}
+    metadata = {"name": "p"} | ({"namespace": namespace} if namespace else {})
+    pod = {**POD, "metadata": metadata, "spec": {"containers": [container]}}
+    for made in (pod, {**job_of(pod), "metadata": metadata}):
+        found = PolicySet.gather([policy(HAS_MEMORY, resources="pods"), binding()])
+        ((_, problem),) = ask_policies([made], found, TARGET)
+        assert problem.code == "policy-not-decided"
+        assert "give the Namespace and its LimitRanges" in problem.hint
+
+
+def test_a_pod_is_refused_for_what_it_asks_for_whatever_is_filled_in():
+    gpus = policy(NO_GPUS, resources="pods")
+    containers = [*POD["spec"]["containers"], *pod_spec("nvidia.com/gpu")["containers"]]
+    pod = {**POD, "spec": {"containers": containers}}
+    assert asked([pod], gpus, binding()) == [("policy-denies", "spec", "no")]
+    assert asked([POD], gpus, binding()) == []
 
 
 def test_what_the_server_refuses_itself_is_asked_about_by_no_policy():

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.policies.decisions import Policy as Policy
     from dra_infra.kubernetes.apiserver.policies.matching import refuse_shapes as refuse_shapes
     from dra_infra.kubernetes.apiserver.policies.objects import NO_LABELS as NO_LABELS
+    from dra_infra.kubernetes.apiserver.policies.objects import NO_LIMITS as NO_LIMITS
+    from dra_infra.kubernetes.apiserver.policies.requests import CONTROLLER_ASKS as CONTROLLER_ASKS
     from dra_infra.kubernetes.apiserver.policies.requests import NO_NAMESPACE as NO_NAMESPACE
     from dra_infra.kubernetes.apiserver.policies.requests import NOBODY_ASKS as NOBODY_ASKS
     from dra_infra.kubernetes.apiserver.policies.requests import Request as Request
     from dra_infra.kubernetes.apiserver.policies.requests import User as User
+    from dra_infra.kubernetes.apiserver.policies.requests import read_claim_request as read_claim_request
     from dra_infra.kubernetes.apiserver.policies.requests import read_pod_request as read_pod_request
     from dra_infra.kubernetes.apiserver.policies.requests import read_request as read_request
 
@@ -28,10 +31,12 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     **dict.fromkeys(("BINDING", "GROUP", "NO_PARAMS", "POLICY", "Decision", "Policy"), "decisions"),
     "refuse_shapes": "matching",
-    "NO_LABELS": "objects",
+    **dict.fromkeys(("NO_LABELS", "NO_LIMITS"), "objects"),
     **dict.fromkeys(
-        ("NOBODY_ASKS", "NO_NAMESPACE", "Request", "User", "read_pod_request", "read_request"), "requests"
+        ("CONTROLLER_ASKS", "NOBODY_ASKS", "NO_NAMESPACE", "Request", "User", "read_claim_request"),
+        "requests",
     ),
+    **dict.fromkeys(("read_pod_request", "read_request"), "requests"),
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the one list of names)

@@ -217,7 +217,11 @@ def read_value(data: Any) -> Value:
 
 
 def partly_known(
-    known: Mapping[str, Value], reason: Callable[[str], str], absent: Collection[str] = ()
+    known: Mapping[str, Value],
+    reason: Callable[[str], str],
+    absent: Collection[str] = (),
+    *,
+    is_gone_over: bool = False,
 ) -> OpenMap:
     """A map of which some keys are known; a read of any other, or of the map as a whole, has no answer.
 
@@ -225,6 +229,7 @@ def partly_known(
         known: Values of keys.
         reason: Says why the value of a key is not known; `*` stands for all of them.
         absent: Keys that are known not to be there.
+        is_gone_over: Whether loops go over the known keys; else they have no answer either.
     """
 
     def look_up(key: str) -> tuple[Value] | None:
@@ -234,4 +239,4 @@ def partly_known(
             return None
         raise UndecidedError(reason(key))
 
-    return OpenMap(look_up, reason("*"))
+    return OpenMap(look_up, reason("*"), [*known] if is_gone_over else None)

@@ -22,9 +22,13 @@ from dra_infra.kubernetes.apiserver.policies.expressions import (
     read_value,
 )
 from dra_infra.kubernetes.apiserver.verdict import Checked
+from dra_infra.kubernetes.cel.interpreter.maps import OpenMap
 
 NO_LABELS: Final = "has the label"
 """A part of the reason why labels are not known."""
+
+NO_LIMITS: Final = "may be filled in by a LimitRange of a namespace that is not given"
+"""A part of the reason why limits and requests that a container does not have are not known."""
 
 NOT_TOLD: Final = (UNKNOWN, SECRET)
 
@@ -91,8 +95,8 @@ class Views:
         self.labels = labels
         self._namespace = namespace
 
-    def view(self, version: str) -> Value:
-        """The object in a version."""
+    def view(self, version: str, *, is_filled_in: bool = False) -> Value:
+        """The object in a version; a pod that LimitRanges fill in as well as a policy can wish, but with no resource more."""
         group, _, _ = str(self._manifest.get("apiVersion") or "").rpartition("/")
         kind = str(self._manifest.get("kind") or "")
         known: dict[str, Value] = {
@@ -103,7 +107,7 @@ class Views:
         if isinstance(self._record, Checked):
             known["spec"] = read_value(_spec_in(self._record, version))
         elif kind == "Pod" and not group:
-            known["spec"] = _pod_spec(mapping(self._manifest.get("spec")))
+            known["spec"] = _pod_spec(mapping(self._manifest.get("spec")), is_filled_in=is_filled_in)
 
         def unknown(key: str) -> str:
             return f"object.{key} of a {kind} is not known before the server has completed it"
@@ -119,9 +123,9 @@ class Views:
         elif self.labels.known or self._manifest.get("kind") == "Pod":
             # Every controller labels the pods that it makes.
             known["labels"] = self.labels.value()
-        if self.labels.is_complete and not holds_markers(metadata.get("annotations")):
+        if self.labels.is_complete and not isinstance(metadata.get("annotations"), str):
             annotations = text_map(metadata.get("annotations"))
-            known |= {"annotations": read_value(annotations)} if annotations else {}
+            known |= {"annotations": _annotations(annotations)} if annotations else {}
             absent += [] if annotations else ["annotations"]
         for name in ("name", "generateName"):
             text = metadata.get(name)
@@ -156,14 +160,25 @@ def _flatten(devices: dict[str, Any], claim: DeviceClaim) -> None:
         devices["requests"] = [json.loads(flat_request(each).to_go_json()) for each in claim.requests]
 
 
-def _pod_spec(spec: Mapping[str, Any]) -> Value:
+def _annotations(written: Mapping[str, str]) -> Value:
+    def look_up(key: str) -> tuple[Value] | None:
+        if holds_markers(written.get(key)):
+            raise UndecidedError(f"the annotation {key} is not known here")
+        return (written[key],) if key in written else None
+
+    if holds_markers(written):
+        return OpenMap(look_up, "not all annotations are known here")
+    return read_value(written)
+
+
+def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool) -> Value:
     """A pod spec, of which the containers' names, images and resources are known, and which claims the pod has."""
     known: dict[str, Value] = {}
     absent: list[str] = []
     for kind in ("containers", "initContainers"):
         containers = mappings(spec.get(kind))
         if containers:
-            known[kind] = [_container(each) for each in containers]
+            known[kind] = [_container(each, is_filled_in=is_filled_in) for each in containers]
         else:
             absent.append(kind)
     if spec.get("ephemeralContainers") is None:
@@ -180,7 +195,7 @@ def _pod_spec(spec: Mapping[str, Any]) -> Value:
     )
 
 
-def _container(container: Mapping[str, Any]) -> Value:
+def _container(container: Mapping[str, Any], *, is_filled_in: bool) -> Value:
     known: dict[str, Value] = {
         name: value
         for name in ("name", "image")
@@ -191,8 +206,15 @@ def _container(container: Mapping[str, Any]) -> Value:
     # A limit stands in for a request that is not written (SetDefaults_Pod in pkg/apis/core/v1/defaults.go).
     completed = {**limits, **requests} if limits is not None and requests is not None else None
     found = {"limits": limits, "requests": completed}
-    amounts = {name: read_value(each) for name, each in found.items() if each}
-    absent = [name for name, each in found.items() if each is not None and not each]
+    written = {name: each for name, each in found.items() if each is not None}
+    amounts = {
+        name: partly_known(each, lambda key: f"{key} {NO_LIMITS}", is_gone_over=True)
+        if is_filled_in
+        else read_value(each)
+        for name, each in written.items()
+        if each or is_filled_in
+    }
+    absent = [name for name in written if name not in amounts]
     claims = resources.get("claims")
     if not claims:
         absent.append("claims")

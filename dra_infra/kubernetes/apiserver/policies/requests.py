@@ -10,13 +10,15 @@ Upstream: CreateAdmissionRequest and CreateNamespaceObject in `k8s.io/apiserver/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.record import KubernetesObject
+from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME, UNKNOWN, mapping, value_at
+from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.policies.expressions import Value, partly_known, read_value
 from dra_infra.kubernetes.apiserver.policies.objects import (
     NOT_TOLD,
@@ -31,6 +33,7 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """Label that the server gives each namespace."""
 
 NOBODY_ASKS: Final = "who asks is not said"
+CONTROLLER_ASKS: Final = "which controller asks is not known here"
 NO_NAMESPACE: Final = "no namespace is written"
 """Parts of the reasons why something is not known."""
 
@@ -50,6 +53,12 @@ class User:
     groups: Sequence[str] = ()
 
 
+_MAKER_OF_CLAIMS: Final = User(
+    name="system:serviceaccount:kube-system:resource-claim-controller",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A request to create an object.
@@ -64,7 +73,10 @@ class Request:
         namespace_labels: Labels of its namespace.
         versions: Versions that the server has the kind in as well; None where that is not known.
         view: Returns the object in a version.
-        user: Who asks; None where nobody says.
+        filled_in: Returns a pod as LimitRanges that are not known may have completed it; None where there are none.
+        record: The object as the server completes it; None where that is not known.
+        user: Who asks; None where that is not known.
+        nobody: Why not.
     """
 
     group: str
@@ -76,7 +88,10 @@ class Request:
     namespace_labels: Labels
     versions: frozenset[str] | None
     view: Callable[[str], Value] = field(compare=False)
+    filled_in: Callable[[str], Value] | None = field(default=None, compare=False)
+    record: Checked | None = field(default=None, compare=False)
     user: User | None = None
+    nobody: str = NOBODY_ASKS
 
     @property
     def resource(self) -> str:
@@ -137,7 +152,7 @@ class Request:
 
     def _user(self) -> Value:
         if self.user is None:
-            return partly_known({}, lambda key: f"request.userInfo.{key} is read, and {NOBODY_ASKS}")
+            return partly_known({}, lambda key: f"request.userInfo.{key} is read, and {self.nobody}")
         groups = [*self.user.groups]
         if "system:authenticated" not in groups:
             groups.append("system:authenticated")
@@ -180,7 +195,7 @@ def read_request(
     kind = str(manifest.get("kind") or "")
     metadata = mapping(manifest.get("metadata"))
     namespace = _namespace(manifest, kind)
-    record: KubernetesObject | None = None
+    record: Checked | None = None
     if group == "resource.k8s.io" and can_decode(manifest) and not holds_markers(manifest):
         verdict = judge(manifest, release, namespace_labels=namespaces.get(namespace or ""))
         if verdict.status != "accepted":
@@ -204,7 +219,40 @@ def read_request(
         namespace_labels=_labels_of(namespace, views.labels if kind == "Namespace" else None, namespaces),
         versions=_versions(group, kind, release, serves),
         view=views.view,
+        filled_in=_filled_in(views, namespace, namespaces) if (group, kind) == ("", "Pod") else None,
+        record=record,
         user=user,
+    )
+
+
+def read_claim_request(manifest: Mapping[str, Any], template: Request) -> Request:
+    """The request by which kube-controller-manager makes a claim of a claim template.
+
+    Upstream: handleClaim in pkg/controller/resourceclaim/controller.go.
+
+    Args:
+        manifest: The template.
+        template: The request that creates it.
+    """
+    record = template.record
+    spec = record.spec.spec if isinstance(record, ResourceClaimTemplate) else None
+    metadata = mapping(value_at(manifest, "spec", "metadata"))
+    # A pod that is not there yet has the names that the annotation holds, and that the name of the claim begins with.
+    annotations = {**mapping(metadata.get("annotations")), POD_CLAIM_NAME: UNKNOWN}
+    views = Views(
+        {"apiVersion": API_VERSION, "kind": "ResourceClaim", "metadata": {"annotations": annotations}},
+        ResourceClaim().changed({"spec": spec}) if spec else None,
+        Labels(text_map(metadata.get("labels")), spec is not None, "a claim of the template"),
+        template.namespace,
+    )
+    return replace(
+        template,
+        version="v1",
+        kind="ResourceClaim",
+        name="",
+        labels=views.labels,
+        view=views.view,
+        user=_MAKER_OF_CLAIMS,
     )
 
 
@@ -234,7 +282,15 @@ def read_pod_request(
         namespace_labels=_labels_of(namespace or None, None, namespaces),
         versions=frozenset({"v1"}),
         view=views.view,
+        filled_in=_filled_in(views, namespace, namespaces),
+        nobody=CONTROLLER_ASKS,
     )
+
+
+def _filled_in(
+    views: Views, namespace: str | None, namespaces: Mapping[str, Mapping[str, str]]
+) -> Callable[[str], Value] | None:
+    return None if namespace in namespaces else partial(views.view, is_filled_in=True)
 
 
 def _namespace(manifest: Mapping[str, Any], kind: str) -> str | None:

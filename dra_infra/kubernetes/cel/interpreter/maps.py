@@ -6,7 +6,7 @@ Upstream: common/types/map.go, and newStringInterfaceMapWithDefault in the `cel`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self, TypeAlias
 
 from dra_infra.kubernetes.api.semver import Semver
@@ -144,13 +144,20 @@ class OpenMap(NativeMap):
     Args:
         look_up: Returns the value of a key, or None where there is none; raises UndecidedError where that is not known.
         told: Why the map as a whole has no answer.
+        keys: Those that loops go over, where they go over some.
     """
 
-    __slots__ = ("_look_up", "_told")
+    __slots__ = ("_keys", "_look_up", "_told")
 
-    def __init__(self, look_up: Callable[[str], tuple[Value] | None], told: str) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[str], tuple[Value] | None],
+        told: str,
+        keys: Sequence[str] | None = None,
+    ) -> None:
         self._look_up = look_up
         self._told = told
+        self._keys = keys
 
     @property
     def entries(self) -> dict[Key, tuple[Value, Value]]:  # type: ignore[override]
@@ -164,6 +171,10 @@ class OpenMap(NativeMap):
     def find(self, key: Value) -> tuple[Value] | None:
         """The value of a key."""
         return self._look_up(key) if type(key) is str else None
+
+    def keys(self) -> list[Value]:
+        """The keys that loops go over."""
+        return super().keys() if self._keys is None else list(self._keys)
 
 
 MAPS: Final = (Map, MutableMap, NativeMap, DomainMap, OpenMap)
