@@ -410,11 +410,8 @@ def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
 
 
 def _namespace_labels(objects: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, str]]:
-    labels: dict[str, Mapping[str, str]] = {}
-    for manifest in objects:
-        if manifest.get("kind") == "Namespace" and manifest.get("apiVersion") == "v1":
-            labels[reference_to(manifest).name] = mapping(value_at(manifest, "metadata", "labels"))
-    return labels
+    spaces = (each for each in objects if (each.get("apiVersion"), each.get("kind")) == ("v1", "Namespace"))
+    return {reference_to(each).name: mapping(value_at(each, "metadata", "labels")) for each in spaces}
 
 
 def _unknown_kind(kind: str) -> Problem:
