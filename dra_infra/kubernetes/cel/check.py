@@ -82,7 +82,7 @@ def _is_portable(node: Node) -> bool:
     return False
 
 
-_OTHERWISE: Final = re.compile(r"`|\bflatten\b|\bhas[\s(]*device\s*\.\s*\w+\s*\)")
+_OTHERWISE: Final = re.compile(r"`|\bflatten\b|\bhas[\s(.]*device[\s)]*\.\s*\w+[\s)]*\)")
 """Names in backticks, which older servers do not parse; a function that takes more in the engine; and a test of a field
 of the device, which is a variable there."""
 

@@ -87,6 +87,14 @@ def test_bytes_as_keys_of_a_map_that_is_made_for_each_device_are_taken(text: str
     assert check_expression(text, environment=NEW).errors == ()
 
 
+@pytest.mark.parametrize(
+    "field", ["device.driver", ".device.driver", "(.device.driver)", "( device ) . driver"]
+)
+def test_a_test_of_a_field_of_the_device_is_a_test_however_it_is_written(field: str):
+    checked = check_expression(f"has({field})", environment=NEW)
+    assert (checked.errors, checked.return_type, checked.cost) == ((), "bool", 1)
+
+
 DIGITS = "9" * 5000
 
 
