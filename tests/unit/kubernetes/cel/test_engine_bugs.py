@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.kubernetes.cel.device_view import DeviceView
@@ -60,10 +61,16 @@ def test_a_panic_is_absorbed_by_nothing():
 
 
 @pytest.mark.parametrize("expression", ["{b'a': 1}.size() == 1", "[{b'a': 1}] == []"])
-def test_a_constant_over_which_go_panics_is_withheld(expression: str):
+def test_a_constant_over_which_go_panics_is_refused(expression: str):
+    with pytest.raises(InvalidSpecError, match="hash of unhashable type"):
+        compile_expression(expression)
+
+
+@pytest.mark.parametrize("expression", ["{b'a': 1 + 1}.size() == 1", "[{b'a': device.driver}] == []"])
+def test_a_value_over_which_go_panics_is_an_error_of_the_device(expression: str):
     verdict = evaluate(expression)
     assert isinstance(verdict, Failed)
-    assert not verdict.decided
+    assert "hash of unhashable type types.Bytes" in verdict.text
 
 
 def test_a_text_with_nul_is_not_cut():
