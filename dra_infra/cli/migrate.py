@@ -116,7 +116,7 @@ def run(
         ScaffoldError: `files-differ`, `folder-not-usable`, with `--to components`.
     """
     form = "json" if as_json else form
-    _check_ways(paths, to=to, write=write, diff=diff, output=output)
+    _check_ways(paths, to=to, write=write, diff=diff, output=output, form=form)
     config = {**config, KUBERNETES_SETTING: kubernetes} if kubernetes else config
     making = Making(source, stack, config, timeout)
     if write:
@@ -186,7 +186,12 @@ def run(
     return 1 if is_open or (check and report.changed) else 0
 
 
-def _check_ways(paths: Sequence[str], *, to: str, write: bool, diff: bool, output: Path | None) -> None:
+def _check_ways(
+    paths: Sequence[str], *, to: str, write: bool, diff: bool, output: Path | None, form: str
+) -> None:
+    if diff and form != "text":
+        refusal = "a report for a program and a diff are two outputs; run it once for each"
+        raise click.BadParameter(refusal, param_hint="--diff")
     if to == "components" and (write or diff):
         refusal = "a program is new, and goes to a folder: --output infra/"
         raise click.BadParameter(refusal, param_hint="--write" if write else "--diff")
@@ -259,7 +264,7 @@ def _put_files(
             if any(each.is_made for each in files)
             else "--write to change the files"
         )
-        say(f"nothing was written; add {way}, or --diff to see the change")
+        say(f"nothing was written; add {way}{'' if diff else ', or --diff to see the change'}")
 
 
 def _fits(placement: Placement | None) -> bool:

@@ -515,6 +515,8 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
         (".", "--driver", "9"),
         (".", "--mig-profile", "banana"),
         (".", "--mig-profile", "1g.10gb", "--whole-gpus"),
+        (".", "--whole-gpus", "--diff", "--json"),
+        (".", "--whole-gpus", "--diff", "--format", "html"),
     ],
 )
 def test_options_that_exclude_each_other_or_are_none_end_with_two(folder: Path, arguments: tuple[str, ...]):
