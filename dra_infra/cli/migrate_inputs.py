@@ -61,7 +61,7 @@ class Making(NamedTuple):
         return (
             self.kind is not None
             or is_kustomization(folder)
-            or any((folder / name).is_file() for name in marks)
+            or any(os.path.isfile(folder / name) for name in marks)  # noqa: PTH113  (as of kustomizations)
         )
 
     def check_write(self, paths: Sequence[str]) -> None:
@@ -143,7 +143,9 @@ def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:
     real: dict[str, str] = {}
     for path in paths:
         is_folder = path != "-" and not making.makes(path) and Path(path).is_dir()
-        files = [str(each) for each in files_in(Path(path)) if isinstance(each, Path)] if is_folder else []
+        found = files_in(Path(path)) if is_folder else ()
+        # A folder that may not be read is told where it is read.
+        files = [each.place.file if isinstance(each, Problem) and each.place else str(each) for each in found]
         real |= {each: each if each == "-" else os.path.realpath(each) for each in files or [path]}
     chosen: dict[str, str] = {}
     # Of a link and its file the file is what is changed.

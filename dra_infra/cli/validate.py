@@ -16,7 +16,7 @@ import click
 from dra_infra.advice.objects import check_objects, is_checked, reference_to
 from dra_infra.advice.policies import PolicySet, ask_policies, check_policies
 from dra_infra.cli.printing import EXIT_NO_ANSWER, print_problems, progress, say, write_commands, write_output
-from dra_infra.errors import InvalidSpecError, Place, Problem
+from dra_infra.errors import InvalidSpecError, Place, Problem, Severity
 from dra_infra.kubernetes.apiserver import policies as admission
 from dra_infra.output.escaping import json_text, one_line, workflow_command
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
@@ -215,7 +215,7 @@ def run(
         write_commands(workflow_commands(report), end=report.summary)
     else:
         write_output(RENDERERS[output](report))
-    if any(problem.code in UNANSWERED for problem in report.problems):
+    if any(each.code in UNANSWERED and each.severity == "error" for each in report.problems):
         return EXIT_NO_ANSWER
     return 1 if report.errors or (strict and report.problems) else 0
 
@@ -235,14 +235,17 @@ def check(
     sources = _read(paths, problems, tell)
     if not sources and not problems:
         problems.append(_nothing(paths))
-    problems += [problem for source in sources for problem in find_program(source, _OF_A_PROGRAM)]
+    ours = [source for source in sources if is_checked(source.manifest)]
+    # Beside objects that are checked, a program is one more thing of a repository; alone it is what was asked about.
+    severity: Severity = "warning" if ours else "error"
+    programs = (problem for source in sources for problem in find_program(source, _OF_A_PROGRAM))
+    problems += [replace(each, severity=severity) for each in programs]
     manifests = [source.manifest for source in sources]
     tell(f"checking {len(sources):,} objects")
     for index, problem in check_objects(manifests, target, driver=driver):
         place = sources[index].place(problem.path)
         problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
     asked = _ask(sources, policies, target, asker, problems, tell) if policies else None
-    ours = [source for source in sources if is_checked(source.manifest)]
     return ValidationReport(
         problems=sorted(problems, key=_by_place),
         checked=len(ours),

@@ -494,6 +494,14 @@ def test_a_program_among_the_input_is_no_answer(tmp_path: Path):
     assert f"dra-infra synth {tmp_path} | dra-infra validate -" in done.stderr
 
 
+def test_a_program_beside_objects_that_are_checked_is_a_warning(tmp_path: Path):
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (tmp_path / "a.yaml").write_text(CLAIM.format(count=1))
+    done = validate(tmp_path)
+    assert (done.returncode, "[program-not-read]" in done.stderr) == (0, True)
+    assert validate(tmp_path, "--strict").returncode == 1
+
+
 @pytest.mark.parametrize(
     ("number", "code", "text"),
     [
