@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -246,4 +247,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # As other programs do whose reader, such as head, has seen enough.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())
