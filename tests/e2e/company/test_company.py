@@ -201,14 +201,16 @@ def check_a_developer_runs_a_pod(dana: Api, api: Api) -> None:
 def check_refusals(lea: Api, api: Api, kubeconfig: Path, folder: Path) -> None:
     """What the server answers to a team lead who wants too much, and what a review says of it before."""
     snapshot = folder / "cluster.yaml"
+    lea.create(claim("first", exactly("h100", count=8)))
+    api.wait_until("v1/ResourceQuota", "vision", counts(13), namespace="vision")
     run("snapshot", "--kubeconfig", str(kubeconfig), "--output", str(snapshot))
 
-    too_many = claim("too-many", exactly("h100", count=6), exactly("h100", count=6))
-    told = review_of(too_many, snapshot, folder)
+    too_many = claim("too-many", exactly("h100", count=8))
+    review = review_of(too_many, snapshot, folder)
     # A tenant's quota has a class under both of its keys.
-    (danger,) = [each for each in told["dangers"] if each["code"] == "quota-passed"]
+    (danger,) = [each for each in review["dangers"] if each["code"] == "quota-passed"]
     requested, used, limited = (
-        ",".join(f"{key}={amount}" for key in (H100, IMPLICIT)) for amount in (12, 5, 16)
+        ",".join(f"{key}={amount}" for key in (H100, IMPLICIT)) for amount in (8, 13, 16)
     )
     answer = f"exceeded quota: vision, requested: {requested}, used: {used}, limited: {limited}"
     assert danger["hint"].endswith(answer)
@@ -229,13 +231,22 @@ def check_refusals(lea: Api, api: Api, kubeconfig: Path, folder: Path) -> None:
         lea.patch("v1/Namespace", "vision", {"metadata": {"labels": {ADMIN: "true"}}})
 
     forbidden = claim("whole", exactly("gpu.nvidia.com", count=1))
-    (problem,) = [
-        each for each in review_of(forbidden, snapshot, folder)["problems"] if each["code"] == "policy-denies"
-    ]
-    assert "namespace vision may use the device classes h100, mig.nvidia.com" in problem["message"]
-    assert problem["message"] in refusal(lea, forbidden)
+    wide = claim("wide", exactly("h100", count=6), exactly("h100", count=6))
+    for refused, told in (
+        (forbidden, "namespace vision may use the device classes h100, mig.nvidia.com"),
+        (wide, "a claim may ask for at most 8 devices"),
+    ):
+        (problem,) = [
+            each
+            for each in review_of(refused, snapshot, folder)["problems"]
+            if each["code"] == "policy-denies"
+        ]
+        assert told in problem["message"]
+        assert problem["message"] in refusal(lea, refused)
     made = {each["metadata"]["name"] for each in api.list(CLAIM, namespace="vision")}
-    assert made.isdisjoint({"too-many", "look", "whole"})
+    assert made.isdisjoint({"too-many", "look", "whole", "wide"})
+    lea.delete(CLAIM, "first", namespace="vision")
+    api.wait_until("v1/ResourceQuota", "vision", counts(5), namespace="vision")
 
 
 def check_upgrade(api: Api, vision: Any, speech: Any) -> None:
