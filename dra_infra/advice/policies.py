@@ -95,12 +95,15 @@ class Court:
         self._defaults = PodAdmission(found.others)
         self.policies = [admission.Policy(each, release) for each in found.policies]
         self._bindings: dict[str, list[Mapping[str, Any]]] = {}
+        self._named = {str(value_at(each, "spec", "policyName")) for each in found.bindings}
         for each in found.bindings:
-            self._bindings.setdefault(str(value_at(each, "spec", "policyName")), []).append(each)
+            # No server takes one of a wrong shape.
+            if not any(admission.refuse_shapes(mapping(each.get("spec")))):
+                self._bindings.setdefault(str(value_at(each, "spec", "policyName")), []).append(each)
 
     def is_bound(self, policy: admission.Policy) -> bool:
         """Some binding names the policy."""
-        return policy.name in self._bindings
+        return policy.name in self._named
 
     def hear(
         self, manifest: Mapping[str, Any], *, is_there: bool = False
@@ -148,7 +151,8 @@ class Court:
         filled = self._defaults.admit(spec, namespace) if is_pod and namespace else spec
         if filled is spec:
             return manifest
-        return {**manifest, "metadata": {**metadata, "annotations": UNKNOWN}, "spec": filled}
+        annotations = {**mapping(metadata.get("annotations")), _LIMIT_RANGER: UNKNOWN}
+        return {**manifest, "metadata": {**metadata, "annotations": annotations}, "spec": filled}
 
     def _decide(self, request: admission.Request) -> Iterator[admission.Decision]:
         for policy in self.policies:
@@ -228,6 +232,7 @@ def _on(minors: Sequence[str], problem: Problem, releases: Sequence[Release]) ->
     return replace(problem, message=f"on Kubernetes {', '.join(minors)}: {problem.message}")
 
 
+_LIMIT_RANGER: Final = "kubernetes.io/limit-ranger"
 _HINTS: Final = (
     ("NOBODY_ASKS", "say who asks: --as USER --as-group GROUP"),
     ("CONTROLLER_ASKS", "ask about a Pod like those that are made, --as the controller that makes them"),

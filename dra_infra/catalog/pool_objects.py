@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 from dra_infra.catalog.driver_settings import whole_number
@@ -118,7 +119,7 @@ def add_pools(
     classes = {
         str(value_at(each, "metadata", "name")): each for each in manifests if _key_of(each) == _NODE_CLASS
     }
-    read = [each for manifest in manifests for each in _read(manifest)][:MAX_POOLS]
+    read = list(islice((each for manifest in manifests for each in _read(manifest)), MAX_POOLS))
     for pool in read:
         own = [node for node in fleet.nodes if pool.match and pool.match.items() <= node.labels.items()]
         machine = next((each for each in pool.machines if each in node_names()), "")
@@ -246,7 +247,7 @@ def _choose_machine(requirements: Sequence[Mapping[str, Any]], limits: Mapping[s
     ]
     if not allowed:
         return "", "its requirements allow no machine that is known here, and it has no node"
-    allowed = [each for each in allowed if _limit(-1, limits, _amounts_of(each)[0])] or allowed
+    allowed = [each for each in allowed if _limit(-1, limits, _amounts_of_machine(each))] or allowed
     if len(allowed) == 1:
         return allowed[0], ""
     gpus = sorted({node_kinds()[node_names()[name]].gpu for name in allowed})
@@ -324,6 +325,12 @@ def _amounts_of(
         return {**kind.invented.node, _GPUS: str(kind.count)}, {}
     whole, left = amounts_of_karpenter(machine, node_class or {})
     return {**whole, _GPUS: str(kind.count)}, {} if node_class is None else left
+
+
+@cache
+def _amounts_of_machine(machine: str) -> Mapping[str, str]:
+    """What a node of a machine has where no node class is named."""
+    return _amounts_of(machine)[0]
 
 
 def _limit(nodes: int, limits: Mapping[str, Any], amounts: Mapping[str, str]) -> int:

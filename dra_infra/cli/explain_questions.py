@@ -16,7 +16,7 @@ from typing import Any, Final
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
-from dra_infra.cli.printing import print_not_seen
+from dra_infra.cli.printing import print_not_seen, say
 from dra_infra.cli.settings import find_fleet, read_program, read_snapshot
 from dra_infra.client.kinds import (
     CLAIMS,
@@ -118,7 +118,10 @@ def read_offline(
     except ProgramError as error:
         # What has a problem of its own makes no object, and may be what is asked about.
         raise ProgramError([*problems, *error.problems]) from None
-    own = {key_of(ref_of(each)) for each in manifests}
+    taken = Running.of(cluster, program).without_evicted(manifests, chosen, release)
+    for note in taken.notes:
+        say(note)
+    own = {key_of(ref_of(each)) for each in manifests} | taken.gone
     by_key = {key_of(ref_of(each)): each for each in running}
     scene = _scene(
         [each for each in running if not own.intersection(owners_of(key_of(ref_of(each)), by_key))]
@@ -133,7 +136,6 @@ def read_offline(
         taken=find_amounts(scene),
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
-    taken = Running.of(cluster, program).without_evicted(manifests, chosen, release)
     objects = ProgramObjects(manifests, chosen.classes, release, taken, known)
     asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
     workload = find_workload(objects, subject)

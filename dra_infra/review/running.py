@@ -140,7 +140,9 @@ class Running:
             going.add(key)
             if not makers:
                 bare.append(f"{key[1]}/{key[2]}")
-            elif (key in tainted or not of_node) and get_field(pod, "metadata.deletionTimestamp") is None:
+            elif (not of_node or (key in tainted and node not in removed)) and get_field(
+                pod, "metadata.deletionTimestamp"
+            ) is None:
                 maker = makers[1] if makers[1:] and makers[1][0] == "Deployment" else makers[0]
                 look = _look_of(pod)
                 # Pods of one controller that differ are told apart by the name of one of them.
@@ -167,6 +169,7 @@ class Running:
             taken,
             templates=(*taken.templates, *shared),
             evicted=tuple(made.values()),
+            gone=frozenset(going | released),
             notes=tuple(notes),
         )
 

@@ -223,7 +223,7 @@ def explain() -> None:
     \b
     Of a live cluster: dra-infra explain pod/train-0 -n ml --context prod
 
-    Exits with 0 when it fits, also when node pools grow, or a code is told, 1 when it does not fit, 2 when there is no answer.
+    Exits with 0 when it fits, or all do when node pools grow, or a code is told, 1 when it does not fit, 2 when there is no answer.
     """  # noqa: D205, D301  (help in one paragraph; click reads the character)
 
 

@@ -184,12 +184,34 @@ def test_limit_ranges_of_the_input_fill_in_pods_before_policies_are_asked(made: 
     assert (code, text) == ("policy-denies", "no")
 
 
-def test_a_limit_range_leaves_an_annotation_that_is_not_known():
+def test_a_limit_range_leaves_an_annotation_whose_text_is_not_known():
     unmarked = policy("!has(object.metadata.annotations)", resources="pods")
     assert asked([POD], unmarked, binding(), SPACE) == []
-    assert [code for code, _, _ in asked([POD], unmarked, binding(), SPACE, limit_range())] == [
-        "policy-not-decided"
+    assert codes_with_limits(POD, unmarked) == ["policy-denies"]
+    told = policy("object.metadata.annotations['kubernetes.io/limit-ranger'] == ''", resources="pods")
+    assert codes_with_limits(POD, told) == ["policy-not-decided"]
+    marked = {**POD, "metadata": {**POD["metadata"], "annotations": {"team": "a"}}}
+    own = policy("object.metadata.annotations['team'] == 'a'", resources="pods")
+    assert codes_with_limits(marked, own) == []
+
+
+def codes_with_limits(pod: Manifest, asks: Manifest) -> list[str]:
+    return [code for code, _, _ in asked([pod], asks, binding(), SPACE, limit_range())]
+
+
+def test_a_binding_of_a_wrong_shape_holds_nobody_to_anything():
+    rules = [
+        {
+            "resourceNames": "x",
+            "apiGroups": ["*"],
+            "apiVersions": ["*"],
+            "operations": ["*"],
+            "resources": ["*"],
+        }
     ]
+    broken = binding()
+    broken = {**broken, "spec": {**broken["spec"], "matchResources": {"resourceRules": rules}}}
+    assert asked([POD], policy("false", resources="pods"), broken) == []
 
 
 @pytest.mark.parametrize("limits", [{}, {"cpu": 1}], ids=["none", "others"])

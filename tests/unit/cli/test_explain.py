@@ -608,3 +608,36 @@ def test_a_claim_that_the_nim_operator_makes_is_told_as_not_looked_into(command,
     said = command("explain", "nimservice/llm", ".", "--fleet", "hgx-h100", cwd=tmp_path)
     assert said.code != 0
     assert "spec.draResources: its controller makes a claim of other fields" in said.out
+
+
+def test_pods_of_others_that_a_rule_of_the_program_evicts_hold_nothing(command, tmp_path_factory, tmp_path):
+    fleet = load_fleet("hgx-h100 devices=4")
+    (node,) = (each.name for each in fleet.nodes)
+    running = a_pod("other", "", ownerReferences=[])
+    running["metadata"]["ownerReferences"] = [{"kind": "ReplicaSet", "name": "others", "controller": True}]
+    running["spec"] |= {"nodeName": node, "resourceClaims": [{"name": "gpu", "resourceClaimName": "held"}]}
+    del running["spec"]["ownerReferences"]
+    held = a_claim("held", "gpu-0", "gpu-1", "gpu-2", "gpu-3", node=node, pods=["other"])
+    there = [each.to_manifest() for each in (*fleet.nodes, *fleet.slices)]
+    cluster = tmp_path_factory.mktemp("snapshot") / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([*there, {**running, "status": {"phase": "Running"}}, held]))
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "broken"},
+        "spec": {
+            "deviceSelector": {"driver": GPU, "pool": node, "device": "gpu-0"},
+            "taint": {"key": "broken", "effect": "NoExecute"},
+        },
+    }
+    write(tmp_path, a_class(), a_template(count=3), a_pod(), rule)
+    said = command("explain", "pod/train", ".", "--snapshot", str(cluster), cwd=tmp_path)
+    lines = said.out.splitlines()
+    assert (said.code, lines[:2]) == (
+        0,
+        [
+            "✓ Pod ml/train fits (the snapshot, Kubernetes 1.37)",
+            f"  on {node}: gpu.nvidia.com/{node}/gpu-1..3",
+        ],
+    )
+    assert "evicted, and placed anew with the others: 1 pod of ReplicaSet ml/others" in said.err

@@ -70,7 +70,7 @@ def parse(text: str, *, escapes: bool, sorts: bool, binds: bool = True) -> Parse
 
     Raises:
         SyntaxRefusedError: When it does not follow the grammar.
-        RecursionError: When it is nested deeper than this parser goes, or its macros make more nodes than that.
+        RecursionError: When it is nested deeper than this parser goes, or its macros copy more than that.
     """
     parser = _Parser(text, escapes=escapes, sorts=sorts, binds=binds)
     try:
@@ -80,9 +80,9 @@ def parse(text: str, *, escapes: bool, sorts: bool, binds: bool = True) -> Parse
     return Parsed(root, parser.positions, tuple(parser.errors))
 
 
-_MAX_NODES: Final = 16_384
-"""Nodes of a tree. An expression of 10 KiB has fewer, but for the macros optMap and optFlatMap, each of which copies its target:
-thirteen of them in a row are 181 characters and 98,000 nodes."""
+_MAX_COPIES: Final = 16_384
+"""Nodes that macros may copy. optMap and optFlatMap copy their target, so that each in a row doubles what is before it:
+thirteen of them are 181 characters and 98,000 nodes."""
 
 
 class _TooDeepError(Exception):
@@ -107,6 +107,7 @@ class _Parser:
         self._sorts = sorts
         self._binds = binds
         self._last = 0
+        self._copies = 0
         self._call = 0
         self._depths = _Depths()
         # Operations on their operands that stand in each other in what was parsed last.
@@ -130,13 +131,18 @@ class _Parser:
         return self._at(self._call)
 
     def number_like(self, node: Node) -> int:
-        """A new number, at the place of *node*."""
+        """A new number for a copy of *node*, at its place.
+
+        Raises:
+            RecursionError: When macros copied more than is gone along with here.
+        """
+        self._copies += 1
+        if self._copies > _MAX_COPIES:
+            raise RecursionError
         return self._at(self.positions[node.id])
 
     def _at(self, offset: int) -> int:
         self._last += 1
-        if self._last > _MAX_NODES:
-            raise RecursionError
         self.positions[self._last] = offset
         return self._last
 

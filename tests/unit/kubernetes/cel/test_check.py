@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.codes import CODES
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel.check import Checked, check_expression, find_tree
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from dra_infra.kubernetes.cel.reads import Read
 
 A = 'device.attributes["a.b"]'
@@ -110,6 +111,12 @@ def test_macros_that_double_what_is_before_them_end_undecided(macro: str):
     short, long = (f"optional.of(1){f'.{macro}' * number}.hasValue()" for number in (6, 200))
     assert (check_expression(short).undecided, check_expression(short).return_type) == ("", "bool")
     assert [each.code for each in check_expression(long).problems] == ["cel-not-decided-here"]
+
+
+def test_an_expression_of_a_policy_may_be_as_long_as_it_is():
+    """They have no bound of 10 KiB."""
+    text = f"size([{','.join(['1'] * 17_000)}]) == 17000"
+    assert not isinstance(find_tree(text, DEFAULT), Checked)
 
 
 def test_an_expression_may_end_in_an_attribute_that_is_true_or_false():
