@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from dra_infra import __version__
-from dra_infra.cli.printing import EXIT_NO_ANSWER, NO_ROOM, guard_streams, print_problems
+from dra_infra.cli.printing import EXIT_NO_ANSWER, NO_ROOM, SafeStream, guard_streams, print_problems
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.process import EXIT_INTERRUPTED, unwind
 
@@ -212,8 +212,11 @@ def _refused(error: OSError) -> Problem:
     if error.filename is not None:
         path, hint = os.fsdecode(error.filename), "check the path, and who may read and enter its folders"
         return Problem(path=path, code="file-unreadable", message=why, hint=hint)
-    if error.errno not in NO_ROOM:
-        raise error
+    if not any(isinstance(each, SafeStream) and each.refusal is error for each in (sys.stdout, sys.stderr)):
+        if error.errno not in NO_ROOM:
+            raise error
+        hint = "check that the disk has room, and that what is read and written is open"
+        return Problem(path="a file or stream", code="file-unreadable", message=why, hint=hint)
     # Its rest would fail once more at the end of the process.
     sys.stdout = None
     return Problem(

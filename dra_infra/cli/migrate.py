@@ -140,9 +140,10 @@ def run(
             if to == "bridge"
             else migrate_sources(sources, settings, patches)
         )
-        if not check or diff or output is not None or to == "components":
-            # A gate alone writes nothing, and a program that is migrated passes it with its secrets.
-            migrated = mark_unwritten(sources, migrated)
+        is_written = output is not None or to == "components"
+        if is_written or diff or not check:
+            # Where nothing is written, a program that is migrated passes with its secrets.
+            migrated = mark_unwritten(sources, migrated, is_written=is_written)
         tell("writing")
         done = _write(sources, migrated, others, problems, to=to, snapshot=snapshot)
         migrated, problems = done.migrated, done.problems
@@ -190,7 +191,7 @@ def _check_ways(
     paths: Sequence[str], *, to: str, write: bool, diff: bool, output: Path | None, form: str
 ) -> None:
     if diff and form != "text":
-        refusal = "a report for a program and a diff are two outputs; run it once for each"
+        refusal = "a report on standard output and a diff are two outputs; run it once for each"
         raise click.BadParameter(refusal, param_hint="--diff")
     if to == "components" and (write or diff):
         refusal = "a program is new, and goes to a folder: --output infra/"

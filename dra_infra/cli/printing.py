@@ -44,7 +44,7 @@ EXIT_NO_ANSWER: Final = 2
 """The exit code of every command that has no answer, with the problems that say why."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
-"""Errors of a stream that takes nothing more, or is closed."""
+"""Errors of a disk or stream that takes or gives nothing more, or is closed."""
 
 _RED, _GREEN, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 _MARKS: Final = {"✗": _RED, "✓": _GREEN, "!": _YELLOW, "?": _YELLOW}
@@ -64,6 +64,8 @@ class SafeStream(io.TextIOBase):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._line = ""
+        self.refusal: OSError | None = None
+        """Why the stream below takes nothing more; None while it does."""
 
     def write(self, text: str, /) -> int:
         """Write *text*, made safe."""
@@ -80,11 +82,21 @@ class SafeStream(io.TextIOBase):
         self._line = ""
 
     def _pass(self, text: str) -> None:
-        _write(self._stream, text)
+        with self._watched():
+            _write(self._stream, text)
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.refusal = error
+            raise
 
     def flush(self) -> None:
         """Flush the stream below."""
-        self._stream.flush()
+        with self._watched():
+            self._stream.flush()
 
     def close(self) -> None:
         """Leave the stream below open: it is the process's."""
@@ -130,7 +142,9 @@ class _Bytes(io.RawIOBase):
 
 
 def guard_streams() -> None:
-    """Put a `SafeStream` in the place of standard output and of standard error."""
+    """Put a `SafeStream` in the place of standard output and of standard error; a closed standard input is an empty one."""
+    if not sys.stdin:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     for name, way in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         # In the place of one that is closed, messages are lost, and data cannot be written, which is told.
         stream = getattr(sys, name) or os.fdopen(os.open(os.devnull, way), "w")

@@ -124,7 +124,7 @@ class _Patch:
         if node.is_flow:
             if node.is_text_block:
                 raise NotPatchedError("a text of several lines changes")
-            if (node.keys or node.items) and _has_comment(self._text[node.start : node.end]):
+            if self._has_comment(node):
                 raise NotPatchedError("comments stand between brackets whose values change")
             yield _Edit(node.start, node.end, _flow(new))
         elif node.keys is not None:
@@ -205,10 +205,15 @@ class _Patch:
         if node.is_text_block:
             return False
         if node.is_flow:
-            return not _has_lines(new) or bool(node.keys or node.items)
+            # One with a comment would lose it where it is written anew.
+            return not _has_lines(new) or bool(node.keys or node.items) or self._has_comment(node)
         if isinstance(old, dict) and isinstance(new, Mapping):
             return bool(new) and any(key in new for key in node.keys or ())
         return isinstance(old, list) and isinstance(new, list) and bool(new) and bool(node.items)
+
+    def _has_comment(self, node: _Node) -> bool:
+        is_collection = node.keys is not None or node.items is not None
+        return is_collection and _has_comment(self._text[node.start : node.end])
 
     def _removal(self, keys: dict[str, tuple[int, _Node]], key: str) -> _Edit:
         start, value = keys[key]

@@ -13,9 +13,11 @@ from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.device_plugin import MIG_NAME, Asked, find_other_form, is_device, read_resource
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.output.wording import count_of
 from dra_infra.specs.tenants import quota_keys
 
 _REQUESTS: Final = "requests."
+_MIG_KEY: Final = "nvidia.com/mig-"
 _MOST_TOLD: Final = 20
 """Fields and texts of an object that are told one by one."""
 
@@ -62,7 +64,7 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
             path, "decide", "resource-in-text", f"{found} stands in a {where} that is not read", hint
         )
     if left := sum(1 for _ in names):
-        message = f"{left} more fields and texts that are not read name resources of the plugin"
+        message = f"{count_of(left, 'more place')} with resources of the plugin, in fields and texts that are not read"
         yield Remark("", "decide", "resource-in-text", message, hint)
 
 
@@ -105,15 +107,26 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated 
     for key, asked in read.items():
         if not isinstance(asked, str):
             amounts.setdefault(quota_keys(asked.class_name)[0], []).append(hard[key])
-    sums = {key: _sum(each) for key, each in amounts.items() if key not in hard}
+    unread = next((key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key), "")
+    mig_key = quota_keys("mig.nvidia.com")[0]
+    sums = {
+        key: None if unread and key == mig_key else _sum(each)
+        for key, each in amounts.items()
+        if key not in hard
+    }
     remarks: list[Remark] = []
     for key, asked in read.items():
         if isinstance(asked, str):
-            remarks += _not_read(key, asked)
+            remarks += _not_read(key, asked, settings)
         else:
             device_key = quota_keys(asked.class_name)[0]
-            is_alone = len(amounts[device_key]) == 1
-            remarks.append(_counted(key, asked, device_key, sums.get(device_key, ""), is_alone=is_alone))
+            total, is_alone = sums.get(device_key, ""), len(amounts[device_key]) == 1
+            if total is None and unread and device_key == mig_key:
+                message = f"{device_key} counts claims for what {key} and {unread} count, and what the latter is, is not clear"
+                hint = f"say it, or write {device_key} with the number of devices that claims may have"
+                remarks.append(Remark(f"spec.hard[{key}]", "decide", "resource-not-clear", message, hint))
+            else:
+                remarks.append(_counted(key, asked, device_key, total, is_alone=is_alone))
     if not remarks:
         return None
     new = {key: total for key, total in sums.items() if total is not None}
@@ -123,13 +136,16 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated 
     return Migrated(manifest={**manifest, "spec": spec}, remarks=tuple(remarks))
 
 
-def _not_read(key: str, reason: str) -> Iterator[Remark]:
+def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
     at, resource = f"spec.hard[{key}]", key.removeprefix(_REQUESTS)
     if form := find_other_form(resource):
         yield Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
     elif resource.startswith("nvidia.com/"):
+        code = "plugin-not-known" if settings.plugin is None else "resource-not-clear"
         hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
-        yield Remark(at, "decide", "plugin-not-known", f"{resource}: {reason}", hint)
+        if settings.plugin is not None:
+            hint = "say it by --plugin-config FILE, or by --mig-profile PROFILE where its strategy is single"
+        yield Remark(at, "decide", code, f"{resource}: {reason}", hint)
 
 
 def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: bool) -> Remark:
@@ -146,7 +162,12 @@ def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: b
     if total == "":
         return Remark(at, "kept", "quota-kept", f"{device_key} counts claims already")
     if total is None:
-        message = f"{device_key} counts claims for what {key} and others count, and their amounts have no sum"
+        counted = (
+            f"{key} counts, and its amount is no number"
+            if is_alone
+            else f"{key} and others count, and their amounts have no sum"
+        )
+        message = f"{device_key} counts claims for what {counted}"
         hint = f"write {device_key} with the number of devices that claims may have"
         return Remark(at, "decide", "quantity-not-a-number", message, hint)
     if asked.profile:
@@ -224,16 +245,19 @@ def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], r
     by_class: dict[str, list[str]] = {}
     covered = _covered(group)
     profiles: set[str] = set()
+    is_unread = False
     for number, name in enumerate(covered):
         asked = read_resource(name, settings.plugin) if is_device(name) else ""
         if not isinstance(asked, str):
             by_class.setdefault(asked.class_name, []).append(name)
             profiles |= {name} if asked.profile else set()
         elif asked:
+            is_unread |= _MIG_KEY in name
             remarks.append(_not_counted(f"{path}.coveredResources[{number}]", f"{name}: {asked}"))
     for class_name, resources in by_class.items():
         key = quota_keys(class_name)[0]
-        grown = None if key in taken else _with_quota(group, resources, key)
+        is_open = key in taken or (is_unread and bool(profiles.intersection(resources)))
+        grown = None if is_open else _with_quota(group, resources, key)
         for name in resources:
             at = f"{path}.coveredResources[{covered.index(name)}]"
             if key in covered:

@@ -142,7 +142,12 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
     """
     for path in paths:
         if path == "-":
-            data = stdin.read(MAX_BYTES + 1)
+            try:
+                data = stdin.read(MAX_BYTES + 1)
+            except OSError as error:
+                hint = "open standard input for reading, as a pipe does"
+                yield _problem("-", "file-unreadable", error.strerror or str(error), hint)
+                continue
             if not data.strip():
                 # A command before the pipe that failed leaves nothing; nothing must not look like no problem.
                 hint = "look at what the command before the pipe printed on standard error"

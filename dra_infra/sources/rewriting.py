@@ -26,6 +26,8 @@ NOT_WRITTEN: Final = "value-not-written"
 
 _HEADER: Final = re.compile(r"\s*(?:---[ \t]*\n\s*)?((?:#.*\n)+)")
 _HALF: Final = re.compile("[\ud800-\udfff]")
+_MARKER: Final = re.compile(r"\[(?:unknown|secret)\\*\]", re.IGNORECASE)
+"""A marker of a value that is not to be had, also as a pattern of a selector has it."""
 
 
 class Replacement(NamedTuple):
@@ -224,19 +226,40 @@ def rewrite_files(
 
 
 def _made_file(name: str, replacements: Sequence[Replacement]) -> ChangedFile:
-    results = [each for one in replacements for each in (one.manifest, *one.added) if each is not None]
-    before, after = (
-        write_manifests(each for each in manifests if not _count_unwritten(each))
-        for manifests in ([each.source.manifest for each in replacements], results)
-    )
-    return ChangedFile(name, before, after, is_made=True)
+    before: list[Mapping[str, Any]] = []
+    after: list[Mapping[str, Any]] = []
+    for source, manifest, added in replacements:
+        is_hidden = _count_unwritten(source.manifest)
+        before += () if is_hidden else (source.manifest,)
+        after += () if is_hidden or manifest is None else (manifest,)
+        after += () if is_hidden and _takes_markers(source.manifest, manifest, added) else added
+    return ChangedFile(name, write_manifests(before), write_manifests(after), is_made=True)
 
 
-def mark_unwritten(sources: Sequence[SourceObject], migrated: Sequence[Migrated]) -> list[Migrated]:
-    """The same, with a remark on each object that a program makes of values that are secret or not known yet."""
+def _takes_markers(
+    old: Mapping[str, Any], new: Mapping[str, Any] | None, added: Sequence[Mapping[str, Any]]
+) -> bool:
+    """True where markers of an object went into what is added, which then says something else than the object did."""
+    is_moved = len(find_unknown(new or {}, "")) < len(find_unknown(old, ""))
+    return is_moved or bool(_MARKER.search(json.dumps(added)))
+
+
+def mark_unwritten(
+    sources: Sequence[SourceObject], migrated: Sequence[Migrated], *, is_written: bool
+) -> list[Migrated]:
+    """The same, with a remark on each object that a program makes of values that are secret or not known yet.
+
+    Args:
+        sources: The objects as they were read.
+        migrated: What became of each.
+        is_written: Whether all of them are written; else only those that changed get the remark.
+    """
     return [
-        replace(done, remarks=(*done.remarks, _unwritten(done.manifest)))
-        if source.is_made and done.manifest is not None and _count_unwritten(done.manifest)
+        replace(done, remarks=(*done.remarks, _unwritten(source.manifest)))
+        if source.is_made
+        and (is_written or done.manifest is not source.manifest)
+        and (done.manifest is not None or done.added)
+        and _count_unwritten(source.manifest)
         else done
         for source, done in zip(sources, migrated, strict=True)
     ]

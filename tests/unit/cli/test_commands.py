@@ -377,6 +377,18 @@ def test_output_that_cannot_be_written_is_a_problem(words: str, end: str, tmp_pa
     assert "[report-not-written]" in done.stderr or "2>" in end
 
 
+@pytest.mark.parametrize(
+    ("end", "code"), [("0>/dev/null", "[file-unreadable]"), ("<&-", "[nothing-checked]")]
+)
+@pytest.mark.parametrize("words", ["validate -", "migrate - --whole-gpus"])
+def test_input_that_cannot_be_read_is_a_problem_of_the_input(words: str, end: str, code: str, tmp_path: Path):
+    line = f"exec {shlex.join(MODULE)} {words} {end}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert code in done.stderr
+    assert "standard output" not in done.stderr
+
+
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["validate", "--help"], ["nonsense"]])
 def test_python_runs_the_package_as_the_command(words: list[str], tmp_path: Path):
     assert is_answered_alike(MODULE, *words, cwd=tmp_path)

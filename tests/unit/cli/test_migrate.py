@@ -523,6 +523,12 @@ def test_options_that_exclude_each_other_or_are_none_end_with_two(folder: Path, 
     assert migrate(folder, *arguments).returncode == 2
 
 
+def test_a_page_and_a_diff_are_two_outputs(folder: Path):
+    done = migrate(folder, ".", "--whole-gpus", "--diff", "--format", "html")
+    told = " ".join(done.stderr.split())
+    assert "a report on standard output and a diff are two outputs; run it once for each" in told
+
+
 def test_a_path_that_is_not_there_ends_with_two(folder: Path):
     assert migrate(folder, "nowhere.yaml", "--whole-gpus").returncode == 2
 

@@ -125,8 +125,43 @@ def test_values_that_are_secret_or_not_known_are_in_no_program(folder: Path, opt
 def test_a_gate_passes_a_program_with_secrets_and_nothing_to_migrate(folder: Path):
     secret = HIDDEN.partition("later = ")[0]
     (folder / "prog" / "__main__.py").write_text(f"import pulumi_kubernetes as k8s\n{secret}")
-    assert migrate(folder, "prog", "--whole-gpus", "--check").returncode == 0
-    assert "value-not-written" in migrate(folder, "prog", "--whole-gpus").stderr
+    for options in ((), ("--check",), ("--check", "--diff"), ("--format", "json"), ("--to", "bridge")):
+        done = migrate(folder, "prog", "--whole-gpus", *options)
+        assert (done.returncode, "value-not-written" in done.stdout + done.stderr) == (0, False), options
+    written = migrate(folder, "prog", "--whole-gpus", "--output", "out")
+    assert (written.returncode, "value-not-written" in written.stderr) == (1, True)
+
+
+LABELLED = """\
+import pulumi
+import pulumi_kubernetes as k8s
+
+known = {"secret": pulumi.Output.secret("hunter2"), "later": pulumi.StackReference("o/p/s").get_output("product")}
+k8s.core.v1.Pod(
+    "p",
+    metadata={"name": "p", "namespace": "ml"},
+    spec={
+        "nodeSelector": {"LABEL": known["VALUE"]},
+        "containers": [{"name": "m", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+    },
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "label", ["nvidia.com/gpu.product", "nvidia.com/gpu.family", "nvidia.com/gpu.memory"]
+)
+@pytest.mark.parametrize("value", ["secret", "later"])
+def test_a_label_that_is_secret_or_not_known_is_in_no_selector(folder: Path, value: str, label: str):
+    text = LABELLED.replace("LABEL", label).replace("VALUE", value)
+    (folder / "prog" / "__main__.py").write_text(text)
+    done = migrate(folder, "prog", "--whole-gpus", "--output", "out")
+    assert (done.returncode, "[value-not-written]" in done.stderr) == (1, True)
+    written = "".join(each.read_text() for each in folder.glob("out/prog/*"))
+    assert not any(each in written for each in ("unknown", "secret", "kind: Pod"))
+    made = migrate(folder, "prog", "--whole-gpus", "--to", "components", "--output", "new")
+    assert (made.returncode, "[value-not-written]" in made.stderr) == (1, True)
+    assert not (folder / "new").exists()
 
 
 def test_a_program_that_is_named_twice_is_run_once(folder: Path):

@@ -218,6 +218,13 @@ def test_a_comment_between_brackets_is_not_lost_without_a_word(comment: str):
     assert patch(text, {"a": {"x": "#", "z": 2}, "b": 2}) == text.replace("b: 1", "b: 2")
 
 
+@pytest.mark.parametrize("text", ["a: [ # none yet\n  ]\nb: 1\n", "a: { # none yet\n  }\nb: 1\n"])
+@pytest.mark.parametrize("new", [[{"key": "x"}], 1, {"x": 1}])
+def test_a_comment_between_empty_brackets_is_not_lost_without_a_word(text: str, new: Any):
+    with pytest.raises(NotPatchedError, match="comments stand between brackets"):
+        patch(text, {"a": new, "b": 1})
+
+
 def test_a_number_sign_in_a_text_between_brackets_is_no_comment():
     text = 'a: {x: " # ", "# y": \' #\',\n  z: a#b, v: 1}  # of a\n'
     new = {"a": {"x": " # ", "# y": " #", "z": "a#b", "v": 2}}

@@ -61,6 +61,36 @@ def test_keys_that_have_no_sum_are_to_decide(amount: Any):
     assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "quantity-not-a-number")] * 2
 
 
+APART = Settings(plugin=DevicePlugin(strategy="mixed", apart=frozenset({"nvidia.com/mig-1g.5gb"})))
+
+
+def test_no_quota_is_made_of_profiles_while_one_of_them_is_not_clear():
+    was = quota(**{"requests.nvidia.com/mig-1g.5gb": 4, "requests.nvidia.com/mig-2g.10gb": 8})
+    found = migrate_account(was, APART)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "resource-not-clear")] * 2
+    assert "--plugin-config" in found.remarks[0].hint
+
+
+def test_no_quota_of_a_queue_is_made_of_profiles_while_one_of_them_is_not_clear():
+    names = ["nvidia.com/mig-1g.5gb", "nvidia.com/mig-2g.10gb"]
+    flavor = {"name": "f", "resources": [{"name": each, "nominalQuota": 4} for each in names]}
+    spec = {"resourceGroups": [{"coveredResources": names, "flavors": [flavor]}]}
+    was = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "spec": spec}
+    found = migrate_account(was, APART)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "queue-of-resource")] * 2
+
+
+def test_a_quota_without_a_number_names_no_others():
+    found = migrate_account(quota(**{"requests.nvidia.com/gpu": None}), WHOLE)
+    assert found is not None
+    assert [each.code for each in found.remarks] == ["quantity-not-a-number"]
+    assert "others" not in found.remarks[0].message
+
+
 def test_a_quota_without_devices_has_nothing_to_migrate():
     assert migrate_account(quota(pods="10", **{"requests.cpu": "4"}), WHOLE) is None
 
@@ -126,6 +156,7 @@ def test_twenty_places_are_told_and_the_number_of_those_left(number: int):
     assert [each.path for each in found[:20]] == [f"data.k{each}" for each in range(20)]
     assert [each.message.split()[0] for each in found[20:]] == ([] if number == 20 else [str(number - 20)])
     assert {each.path for each in found[20:]} <= {""}
+    assert all(("1 more place " in each.message) == (number == 21) for each in found[20:])
 
 
 def queue(*groups: dict[str, Any], kind: str = "ClusterQueue") -> dict[str, Any]:
