@@ -76,10 +76,11 @@ def migrate_manifests(data: bytes, folder: Path) -> None:
     """`migrate`, in every format, as a diff, as a bridge, placed on a fleet, with a plan, and written to another folder and in place."""
     file = _written(folder, data)
     for form in ("text", *migrate.RENDERERS):
-        migrate.run([str(file)], **{**_MIGRATION, "form": form})
+        # A diff goes with no report for others than a person.
+        migrate.run([str(file)], **{**_MIGRATION, "form": form, "diff": form == "text"})
     migrate.run([str(file)], **{**_MIGRATION, "to": "bridge"})
     for form in ("text", "html"):
-        migrate.run([str(file)], **{**_MIGRATION, "plan": True, "form": form})
+        migrate.run([str(file)], **{**_MIGRATION, "plan": True, "form": form, "diff": form == "text"})
     migrate.run([str(file)], **{**_MIGRATION, "output": folder / "new"})
     kept = file.with_name(f"{file.name}{migrate.BACKUP}")
     kept.unlink(missing_ok=True)
