@@ -172,7 +172,7 @@ def labels_of_karpenter() -> Mapping[str, Mapping[str, str]]:
 
 
 def amounts_of_karpenter(name: str, node_class: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """What a node has that Karpenter makes of a machine of EC2, and what of it is for pods, as an EC2NodeClass sets both.
+    """Computes the amounts of a node that Karpenter makes of an EC2 machine: in all, and for pods, as an EC2NodeClass sets them.
 
     NewInstanceType computes them so (pkg/providers/instancetype/types.go of aws/karpenter-provider-aws), and the amounts of the
     catalogue are its results without a class. CEL expressions in place of amounts are passed over, as without the gate NodeClassCEL.
@@ -221,7 +221,7 @@ def _storage(machine: Machine, spec: Mapping[str, Any], images: str) -> Fraction
 
 
 def _threshold(written: Any, whole: Fraction) -> Fraction:
-    """The amount below which the kubelet evicts pods; 100 percent switch that off."""
+    """Reads the amount below which the kubelet evicts pods; 100 percent switch that off."""
     if _PERCENT.fullmatch(str(written)):
         return Fraction(math.ceil(whole * (Fraction(str(written)[:-1]) % 100) / 100))
     return _amount(written) or Fraction()

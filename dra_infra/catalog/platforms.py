@@ -99,7 +99,7 @@ class GpuClusterNeeds(Fact):
 
 
 class ExporterNeeds(Fact):
-    """What DCGM's exporter needs to name pods and claims; see the comments of `platform_matrix.yaml`."""
+    """Versions and chart values with which DCGM's exporter names pods and claims; see the comments of `platform_matrix.yaml`."""
 
     operator: str
     exporter: str

@@ -319,7 +319,7 @@ def _taints(value: Any) -> Iterator[NodeTaint]:
 def _amounts_of(
     machine: str, node_class: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """What a node has of what limits count, which is not only what is for pods, and what a node class leaves for these."""
+    """Returns the amounts of a node that limits of a pool count, and those that a node class leaves for pods."""
     kind = node_kinds()[node_names()[machine]]
     if machine not in labels_of_karpenter():
         return {**kind.invented.node, _GPUS: str(kind.count)}, {}
@@ -329,7 +329,7 @@ def _amounts_of(
 
 @cache
 def _amounts_of_machine(machine: str) -> Mapping[str, str]:
-    """What a node of a machine has where no node class is named."""
+    """Returns the amounts of a node that limits of a pool count, where no node class is named."""
     return _amounts_of(machine)[0]
 
 

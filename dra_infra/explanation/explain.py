@@ -235,7 +235,7 @@ class _Explainer:
         return replace(base, error=AttemptError(text=failed.text), suggestions=suggestions)
 
     def _judge_rest(self, base: Explanation) -> Explanation:
-        """What is in the way whichever devices the classes take that are not there."""
+        """Explains what keeps the pods waiting whichever devices the missing classes would take."""
         question = self._asked.with_stand_ins()
         try:
             requests = read_requests(question.cluster, question.asked, question.names)

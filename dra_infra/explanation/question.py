@@ -196,7 +196,7 @@ class Question:
         return tuple(name for name in names if name and name not in self.cluster.classes)
 
     def with_stand_ins(self) -> Question:
-        """The same with a class that takes every device in place of each that is not there."""
+        """Returns the question with a class that takes every device in the place of each missing class."""
         cluster = self.cluster
         for name in self.absent:
             cluster = cluster.with_class(DeviceClass.from_manifest({"metadata": {"name": name}, "spec": {}}))

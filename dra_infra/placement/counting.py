@@ -95,7 +95,7 @@ def find_needs(kinds: Sequence[NodeKind], pods: Sequence[EqualPods]) -> list[Nee
 def prove_never(
     free: FreeFleet, kinds: Sequence[NodeKind], pods: Sequence[EqualPods]
 ) -> tuple[Shortage, ...]:
-    """What is short, each thing once, for the fewest pods that prove it; empty when counting proves nothing.
+    """Lists what is short, each thing once, for the fewest pods that prove it; empty when counting proves nothing.
 
     Tried are each pod by itself, those that can only go where one of them can (Hall's condition), those that compete for nodes
     with each other, directly or by others, and all. Of equally few kinds of pods the fewest pods are told.

@@ -139,7 +139,7 @@ def find_refusal(
     release: Release,
     kinds: WorkloadKinds,
 ) -> str:
-    """What a quota says of the pods of a workload with the claims of a question; empty where all are made, or that is not known."""
+    """Returns the refusal of a quota for pods of a workload with the claims of a question; empty where all are made, or it is not known."""
     if not any(each.get("kind") == "ResourceQuota" for each in (*manifests, *taken.policies)):
         return ""
     asked = {each.name: each for each in question.claims}

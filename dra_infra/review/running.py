@@ -111,7 +111,7 @@ class Running:
         release: Release,
         drained: Set[str] = frozenset(),
     ) -> Taken:
-        """What is not free once pods of others have lost their node or devices; with these as controllers make them anew.
+        """Finds what others still take once some of their pods lost their node or devices, and those pods as controllers make them anew.
 
         The pod of a DaemonSet belongs to its node: it stays while that is drained, goes when it is removed, and is made anew there
         when its devices are tainted. A pod that no controller made is gone. Upstream: makeFilters in kubectl/pkg/drain/filters.go,
@@ -235,7 +235,7 @@ NOTHING_RUNS: Final = Running.of(None)
 
 
 def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset()) -> tuple[Taken, int]:
-    """What others take, and how many of their pods cannot be read."""
+    """Finds what others take, and counts those of their pods that cannot be read."""
     devices, shares = _find_devices(running, own | released)
     amounts: dict[str, Amounts] = {}
     pods: list[tuple[str, PodShape]] = []
@@ -263,7 +263,7 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
 
 
 def _look_of(pod: Mapping[str, Any]) -> str:
-    """Equal for pods that are placed alike."""
+    """Returns a text that is the same for pods that are placed alike."""
     spec = pod["spec"]
     asked = [
         each.get("resources")

@@ -247,7 +247,7 @@ def _takes_markers(
 def mark_unwritten(
     sources: Sequence[SourceObject], migrated: Sequence[Migrated], *, is_written: bool
 ) -> list[Migrated]:
-    """The same, with a remark on each object that a program makes of values that are secret or not known yet.
+    """Adds a remark to each object that a program makes of values that are secret or not known yet.
 
     Args:
         sources: The objects as they were read.

@@ -169,7 +169,7 @@ class JsonReader:
 
 
 def json_type(value: Any) -> str:
-    """What Go's decoder calls the type of a value."""
+    """Returns the name that Go's decoder has for the type of a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

@@ -81,7 +81,7 @@ def find_tainted(
     claims: Iterable[Mapping[str, Any]],
     with_deleted: bool = False,
 ) -> Iterator[Eviction]:
-    """Pods with devices that have such taints, as `find_evictions` has them."""
+    """Finds the pods with devices that have such taints, once for each claim; deleted ones as for `find_evictions`."""
     allocated = {
         _key(each): each for each in claims if mapping(mapping(each.get("status")).get("allocation"))
     }

@@ -200,7 +200,7 @@ class ClassicClaims:
         return None
 
     def _generated_from(self, parameters: Item) -> Item | None:
-        """What a controller wrote from an object that it knew the meaning of."""
+        """Returns the parameters that a vendor's controller generated from an object of its own."""
         found: list[Item] = []
         for each in self._objects.of_kind(GROUP, "ResourceClaimParameters"):
             source = mapping(each.manifest.get("generatedFrom"))

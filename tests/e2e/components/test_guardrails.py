@@ -291,7 +291,7 @@ def test_the_label_for_admin_access_is_set_by_those_who_are_named_alone(
 
 @pytest.mark.parametrize("path", ["", "/status", "/finalize"])
 def test_the_label_is_not_taken_away_or_given_by_an_update_of_others_either(path: str, api: Api):
-    """Nor by way of the subresources, which keep the labels that are sent to them."""
+    """The subresources keep the labels that are sent to them, so they are tried too."""
     headers = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
 
     def put(label: str | None, team: str) -> None:

@@ -128,7 +128,9 @@ def test_an_object_that_does_not_become_ready_is_in_the_state_and_waited_for_aga
 
 def test_a_killed_engine_leaves_no_process_behind(lab: Lab, cluster_api: Api) -> None:
     if lab.home.host == VENDOR:
-        pytest.skip("the vendor's host outlives an engine that is killed")
+        pytest.skip(
+            "Pulumi's own language host (3.259.0) stays when its engine is killed; seen as the one process left"
+        )
     lab.write(GATED)
 
     kill_up_while_it_waits(lab, cluster_api)

@@ -160,11 +160,15 @@ def a_platform(nodes, pods):
     return build.a_fleet(*slices, nodes=named), manifests
 
 
-@settings(
+BESIDE_ALL_ORDERS = settings(
     max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+"""For tests that ask the allocator in every order of arrival."""
+
+
+@BESIDE_ALL_ORDERS
 @given(nodes=NODES, pods=PODS)
 def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
     fleet, manifests = a_platform(nodes, pods)
@@ -178,11 +182,7 @@ def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
     assert (joint.fails is not None) >= (joint.verdict == "depends-on-order")
 
 
-@settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@BESIDE_ALL_ORDERS
 @given(nodes=NODES, pods=PODS)
 def test_those_whom_a_proof_names_never_fit_without_the_others_either(seen, nodes, pods):
     fleet, manifests = a_platform(nodes, pods)

@@ -21,7 +21,7 @@ _LISTS: Final = ("apiGroups", "apiVersions", "operations", "resources", "resourc
 
 
 def listed(value: Any) -> list[Any]:
-    """*value* where it is a list, else an empty one."""
+    """Returns *value* where it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 

@@ -114,7 +114,7 @@ def test_macros_that_double_what_is_before_them_end_undecided(macro: str):
 
 
 def test_an_expression_of_a_policy_may_be_as_long_as_it_is():
-    """They have no bound of 10 KiB."""
+    """The bound of 10 KiB is that of selectors."""
     text = f"size([{','.join(['1'] * 17_000)}]) == 17000"
     assert not isinstance(find_tree(text, DEFAULT), Checked)
 
