@@ -140,5 +140,5 @@ def _capacity_value(capacity: DeviceCapacity) -> QuantityValue:
 
 def _is_same(one: Value, other: Value) -> bool:
     if isinstance(one, QuantityValue):
-        return bool(one.amount.value == other.amount.value)
+        return one.amount.compare(other.amount) == 0
     return bool(one == other)

@@ -37,6 +37,8 @@ _REASONS: Final = {
 }
 _ESCAPE: Final = re.compile(r"\\Q.*?(?:\\E|$)|\\(.)", re.DOTALL)
 """A text that `\\Q` quotes, or the character of an escape."""
+_SHORT: Final = 256
+"""Characters of a text and a pattern together."""
 _MARKS: Final = range(0xE000, 0x110000)
 """Characters that mean nothing to anybody come first."""
 
@@ -86,10 +88,19 @@ def refuse_pattern(pattern: str) -> str:
 def is_match(text: str, pattern: str) -> bool:
     """Looks for a pattern that compiles in a text; neither holds NUL.
 
+    Devices of a kind have the same texts, so the answers for short ones are kept.
+
     Raises:
         PatternError: When the engine does not say.
     """
+    return (_match_short if len(text) + len(pattern) <= _SHORT else _match)(text, pattern)
+
+
+def _match(text: str, pattern: str) -> bool:
     return bool(_read("text.matches(pattern)", text=text, pattern=pattern))
+
+
+_match_short: Final = lru_cache(maxsize=4096)(_match)
 
 
 def find_matches(text: str, pattern: str) -> list[str]:

@@ -14,9 +14,11 @@ from typing import Final
 
 from dra_infra.kubernetes.cel.interpreter.maps import (
     MAPS,
+    DomainMap,
     Key,
     Map,
     MutableMap,
+    NativeMap,
     key_of,
     other_numbers,
     print_value,
@@ -116,17 +118,26 @@ def plan_constant(node: Const) -> Step:
     return lambda _scope: value
 
 
-def plan_name(name: str) -> Step:
-    """A variable."""
-    return lambda scope: scope.resolve(name)
+def plan_name(name: str, *, is_local: bool) -> Step:
+    """A variable, which outside of loops is one of the device."""
+    if is_local:
+        return lambda scope: scope.resolve(name)
+    return lambda scope: scope.variables[name]
 
 
 def plan_select(operand: Step, field: str, *, test_only: bool) -> Step:
     """`operand.field`, or `has(operand.field)`."""
+    entry = (str, field)
 
     def evaluate(scope: Scope) -> Value:
         target = operand(scope)
-        if type(target) is Err:
+        kind = type(target)
+        if kind is NativeMap or kind is DomainMap:
+            # Most selections of most selectors.
+            found = target.entries.get(entry)
+            if found is not None:
+                return found[1] if not test_only or type(found[1]) is Err else True
+        if kind is Err:
             return target
         return is_present(target, field) if test_only else qualify(target, field, optional=False)
 

@@ -21,7 +21,6 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     Err,
     Format,
     PanicError,
-    QuantityValue,
     Timestamp,
     TypeValue,
     Uint,
@@ -50,8 +49,6 @@ def key_of(value: Value) -> Key:
         return (kind, object())
     if kind in _PLAIN or value is None:
         return (kind, value)
-    if kind is QuantityValue:
-        return (kind, value.is_pointer, id(value if value.is_pointer else value.amount))
     if kind is Timestamp and value.offset == 0:
         return (kind, value)
     # What is left is a pointer in Go, the same as itself only.

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.quantity import MAX_INT64, NANO, Quantity, print_amount
@@ -138,6 +139,14 @@ class Amount:
         """The exact value."""
         return Fraction(self.digits) * Fraction(10) ** self.scale
 
+    def compare(self, other: Amount) -> int:
+        """-1, 0 or 1, as the amount is less than another, equal or greater."""
+        left, right = self.digits, other.digits
+        if self.scale != other.scale:
+            scale = min(self.scale, other.scale)
+            left, right = left * 10 ** (self.scale - scale), right * 10 ** (other.scale - scale)
+        return (left > right) - (left < right)
+
     def text(self) -> str:
         """The amount as Go prints it."""
         return self.written or print_amount(self.value, base=self.base, scientific=self.scientific)
@@ -194,8 +203,9 @@ class Amount:
         return Amount(total, scale, small=True)
 
 
+@lru_cache(maxsize=4096)
 def read_amount(text: str) -> Amount:
-    """Read a quantity.
+    """Read a quantity; the amounts of texts that come again are kept.
 
     Raises:
         ValueError: With Go's text, when *text* is not a quantity.

@@ -57,7 +57,14 @@ def _result(amount: Amount) -> QuantityValue:
 
 
 def _compare_quantities(left: QuantityValue, right: QuantityValue) -> int:
-    return order(left.amount.value, right.amount.value)
+    return left.amount.compare(right.amount)
+
+
+def _compare_versions(left: Semver, right: Semver) -> int:
+    """Compares by the three numbers; by what is behind them only where those are equal."""
+    if left.numbers == right.numbers:
+        return order(left.precedence, right.precedence)
+    return order(left.numbers, right.numbers)
 
 
 def _version(text: str, normalize: bool = False) -> Value:  # noqa: FBT001, FBT002  (the second argument in CEL)
@@ -117,7 +124,7 @@ def _validate(named: Format, text: str) -> OptionalValue:
 OPAQUE: Final[dict[str, Overloads]] = {
     "quantity": ((("string",), _quantity),),
     "isQuantity": ((("string",), lambda text: type(_quantity(text)) is QuantityValue),),
-    "sign": (((_QUANTITY,), lambda value: order(value.amount.value, 0)),),
+    "sign": (((_QUANTITY,), lambda value: order(value.amount.digits, 0)),),
     "isInteger": (((_QUANTITY,), lambda value: value.amount.as_integer() is not None),),
     "asInteger": (((_QUANTITY,), _as_integer),),
     "asApproximateFloat": (((_QUANTITY,), lambda value: value.amount.as_float()),),
@@ -131,13 +138,13 @@ OPAQUE: Final[dict[str, Overloads]] = {
     ),
     "isGreaterThan": (
         ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == 1),
-        ((_SEMVER, _SEMVER), lambda left, right: order(left, right) == 1),
+        ((_SEMVER, _SEMVER), lambda left, right: _compare_versions(left, right) == 1),
     ),
     "isLessThan": (
         ((_QUANTITY, _QUANTITY), lambda left, right: _compare_quantities(left, right) == -1),
-        ((_SEMVER, _SEMVER), lambda left, right: order(left, right) == -1),
+        ((_SEMVER, _SEMVER), lambda left, right: _compare_versions(left, right) == -1),
     ),
-    "compareTo": (((_QUANTITY, _QUANTITY), _compare_quantities), ((_SEMVER, _SEMVER), order)),
+    "compareTo": (((_QUANTITY, _QUANTITY), _compare_quantities), ((_SEMVER, _SEMVER), _compare_versions)),
     "semver": ((("string",), _version), (("string", "bool"), _version)),
     "isSemver": ((("string",), _is_version), (("string", "bool"), _is_version)),
     "major": (((_SEMVER,), _number(0)),),

@@ -162,7 +162,7 @@ def _equal_optionals(left: OptionalValue, right: Value) -> bool | Err:
 def _equal_quantities(left: QuantityValue, right: Value) -> bool | Err:
     if type(right) is not QuantityValue or right.is_pointer:
         return Err(NO_SUCH_OVERLOAD)
-    return left.amount.value == right.amount.value
+    return left.amount.compare(right.amount) == 0
 
 
 def _equal_opaque(left: Value, right: Value) -> bool | Err:

@@ -43,7 +43,7 @@ from dra_infra.kubernetes.cel.interpreter.operators import (
     missing_trait,
     negate,
 )
-from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, Work, counted_scope, weigh
+from dra_infra.kubernetes.cel.interpreter.scopes import Scope, Step, counted_scope, weigh
 from dra_infra.kubernetes.cel.interpreter.text import PARTS, find, find_all, matches
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
@@ -161,7 +161,9 @@ def plan_call(
         stops_early: Whether no argument is evaluated behind one that fails (evalVarArgs upstream).
         cost: The cost of the call where it is counted and known before the result; else None.
     """
-    call = _count_work(function, called)
+    # A map that a macro gathers comes first; it is added to and not copied.
+    first = 1 if function == "cel.@mapInsert" else 0
+    is_quadratic = function in _QUADRATIC
     counted = _counted_argument(function, kinds)
 
     def evaluate(scope: Scope) -> Value:
@@ -180,28 +182,21 @@ def plan_call(
             return failure
         if cost is not None:
             scope.root.tracker.foresee(cost(values, None))
-        return call(values, scope.root.work)
-
-    return evaluate
-
-
-def _count_work(function: str, called: Called) -> Callable[[list[Value], Work], Value]:
-    # A map that a macro gathers comes first; it is added to and not copied.
-    first = 1 if function == "cel.@mapInsert" else 0
-    is_quadratic = function in _QUADRATIC
-
-    def call(values: list[Value], work: Work) -> Value:
+        work = scope.root.work
         for value in values[first:]:
             work.count(value)
-        if is_quadratic:
-            sizes = [len(items_of(value)) for value in values if type(value) in LISTS]
-            work.spend(max(sizes, default=0) * min(sizes, default=0))
+        work.spend(_pairs_of(values) if is_quadratic else 0)
         result = called(values)
         if not first:
             work.count(result)
         return result
 
-    return call
+    return evaluate
+
+
+def _pairs_of(values: list[Value]) -> int:
+    sizes = [len(items_of(value)) for value in values if type(value) in LISTS]
+    return max(sizes, default=0) * min(sizes, default=0)
 
 
 def _size(values: list[Value]) -> Value:
@@ -333,7 +328,7 @@ class Planner:
                 return self._is_constant(argument)
         return False
 
-    def _plan(self, node: Node) -> Step:
+    def _plan(self, node: Node) -> Step:  # noqa: C901  (one case per kind of node)
         match node:
             case Const():
                 return plan_constant(node)
@@ -341,9 +336,11 @@ class Planner:
                 if self._is_constant(node):
                     value: Value = _ENUM_VALUES.get(name, TypeValue(name))
                     return lambda _scope: value
-                return plan_name(name)
+                return plan_name(name, is_local=bool(self._locals))
             case Select(operand=operand, field=field, test_only=test_only):
                 return plan_select(self.plan(operand), field, test_only=test_only)
+            case Call(function="_[_]", args=(operand, Const(value=str() as key))):
+                return plan_select(self.plan(operand), key, test_only=False)
             case Call():
                 return self._plan_call(node)
             case ListLiteral():

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.cel.interpreter.maps import MAPS, MutableMap, OpenMap
 from dra_infra.kubernetes.cel.interpreter.tracker import Tracker
 from dra_infra.kubernetes.cel.interpreter.values import (
     LISTS,
     MutableList,
     OptionalValue,
+    QuantityValue,
     Uint,
     UndecidedError,
     Value,
@@ -27,6 +29,7 @@ MAX_WORK: Final = 5_000_000
 """Nodes that loops go over, and elements of operands and results; three characters count as one."""
 _CHARACTERS_AT_ONCE: Final = 3
 _PLAIN: Final = frozenset({bool, int, Uint, float, type(None)})
+_SCALARS: Final = _PLAIN | {QuantityValue, Semver}
 _PLAIN_AT_ONCE: Final = 8
 """How many elements without parts of their own count as one."""
 _LIST_COST: Final = 10
@@ -72,6 +75,8 @@ class Work:
             UndecidedError: When it is too much.
         """
         kind = type(value)
+        if kind in _SCALARS:
+            return
         if kind is str or kind is bytes:
             self.spend(len(value) // _CHARACTERS_AT_ONCE)
         elif kind in LISTS:

@@ -220,7 +220,7 @@ def matcher(parameter: str) -> Matcher:
     if parameter.startswith("list<"):
         element = matcher(parameter[5:-1])
         return lambda value: type(value) in LISTS and all(map(element, items_of(value)[:1]))
-    return lambda value: type_name(value) == parameter
+    return lambda value: _TYPES[type(value)][0] == parameter
 
 
 def no_such_overload(function: str, arguments: list[Value]) -> Err:
@@ -234,10 +234,12 @@ def dispatch(function: str, overloads: Overloads) -> Callable[[list[Value]], Val
 
     def call(arguments: list[Any]) -> Value:
         for matchers, implementation in table:
-            if len(matchers) == len(arguments) and all(
-                fits(argument) for fits, argument in zip(matchers, arguments, strict=True)
-            ):
-                return implementation(*arguments)
+            if len(matchers) == len(arguments):
+                for fits, argument in zip(matchers, arguments):  # noqa: B905  (their lengths are equal)
+                    if not fits(argument):
+                        break
+                else:
+                    return implementation(*arguments)
         return no_such_overload(function, arguments)
 
     return call

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api.quantity import BINARY, NANO, Amount, Quantity
 from dra_infra.kubernetes.cel.interpreter.numbers import read_amount
@@ -90,3 +92,17 @@ def test_a_client_reads_whole_numbers_back_that_the_server_prints_short(text: st
     assert stored.stored_int64() == number
     # AsInt64 is CEL's asInteger, too, which the parity tests compare with the server's.
     assert read_amount(stored.canonical()).as_integer() == number
+
+
+AMOUNTS = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["", "-"]),
+    st.integers(0, 10**20),
+    st.sampled_from(["", "n", "m", "k", "Ki", "Gi", "E", "e3", "e-7"]),
+)
+
+
+@given(AMOUNTS, AMOUNTS)
+def test_amounts_of_expressions_are_ordered_by_their_exact_values(one: str, other: str):
+    left, right = read_amount(one), read_amount(other)
+    assert left.compare(right) == (left.value > right.value) - (left.value < right.value)

@@ -81,6 +81,17 @@ NUMBERS: Final[dict[str, Any]] = {
     "dyn(18446744073709551615u) in [18446744073709551616.0]": {"bool": False},
     "dyn(-0.0) in [0]": {"bool": True},
 }
+# Maps of Go tell quantities apart that are equal, for each holds a pointer of its own; versions are ordered without their builds.
+QUANTITIES: Final[dict[str, Any]] = {
+    "{quantity('1'): 1, quantity('1'): 2}.size()": {"int": 2},
+    "cel.bind(q, quantity('1'), {q: 1, q: 2}.size())": {"int": 1},
+    "{quantity('1').add(1): 1, quantity('1').add(1): 2}.size()": {"int": 2},
+    "quantity('1Ki').compareTo(quantity('1024'))": {"int": 0},
+    "quantity('1e3').compareTo(quantity('999999m'))": {"int": 1},
+    "quantity('-1n').compareTo(quantity('0'))": {"int": -1},
+    "semver('1.2.3-a').compareTo(semver('1.2.3'))": {"int": -1},
+    "semver('1.2.3+b').compareTo(semver('1.2.3+a'))": {"int": 0},
+}
 # Sorting by keys of each type, and lists that were once too long (ext/lists.go).
 SORTED: Final[dict[str, Any]] = {
     "[3, 1, 2].sortBy(x, duration(string(x) + 's'))": {"ints": [1, 2, 3]},
@@ -91,7 +102,7 @@ SORTED: Final[dict[str, Any]] = {
     "lists.range(700).distinct().size()": {"int": 700},
     "lists.range(2000).map(x, x).size()": {"int": 2000},
 }
-ANSWERS: Final = {**FORMATTED, **YEARS, **ZONES, **MATCHES, **NUMBERS, **SORTED}
+ANSWERS: Final = {**FORMATTED, **YEARS, **ZONES, **MATCHES, **NUMBERS, **QUANTITIES, **SORTED}
 
 
 @pytest.mark.parametrize("expression", ANSWERS)
