@@ -46,8 +46,8 @@ from dra_infra.kubernetes.cel.tree import (
     Ident,
     Node,
     Select,
+    call_deeply,
     children,
-    height,
 )
 from dra_infra.kubernetes.cel.wire import decode_checked
 from dra_infra.kubernetes.problems import Problem
@@ -89,9 +89,6 @@ of the device, which is a variable there."""
 _COPYING: Final = re.compile(r"\bopt(?:Flat)?Map\b")
 _MAX_COPIES: Final = 8
 """Macros that copy their target up to which the engine is asked, which takes twice as long for each that stands in another."""
-
-_MAX_HEIGHT: Final = 150
-"""Depth up to which nodes are planned, for Python bounds how deep calls may nest."""
 
 _TOO_DEEP: Final = "the expression is nested too deeply to be checked here"
 _ESCAPES: Final = 37
@@ -236,16 +233,24 @@ def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] 
 
 
 def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
+    try:
+        return _compile_either(text, environment, derived=derived)
+    except RecursionError:
+        pass
+    try:
+        return call_deeply(_compile_here, text, environment, derived=derived)
+    except RecursionError:
+        return _unknown(_TOO_DEEP)
+
+
+def _compile_either(text: str, environment: Environment, *, derived: bool) -> Checked:
     tree = None if _is_otherwise(text) else _ask_engine(text, environment)
     if tree is not None:
         findings = inspect(tree)
         # What is refused is refused in the words of the checker that follows cel-go: the engine types some literals otherwise.
         if not findings.doubtful and not findings.errors:
             return _inspect(text, tree, findings, environment, derived=derived)
-    try:
-        return _compile_here(text, environment, derived=derived)
-    except RecursionError:
-        return _unknown(_TOO_DEEP)
+    return _compile_here(text, environment, derived=derived)
 
 
 def _is_otherwise(text: str) -> bool:
@@ -285,8 +290,6 @@ def find_tree(text: str, environment: Environment) -> CheckedTree | Checked:
     if parsed.errors:
         return _failed(in_order(parsed.errors), text)
     typed = find_types(text, parsed.root, parsed.positions, environment)
-    if height(typed.tree.root) > _MAX_HEIGHT:
-        return _unknown(_TOO_DEEP)
     return _failed(in_order(typed.errors), text) if typed.errors else typed.tree
 
 

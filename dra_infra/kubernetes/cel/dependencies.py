@@ -30,18 +30,17 @@ def find_dependencies(expression: str) -> Dependencies:
     if tree is None:
         return None
     found: set[tuple[str, str, str]] = set()
-    return frozenset(found) if _collect(tree.root, found) else None
-
-
-def _collect(node: Node, found: set[tuple[str, str, str]]) -> bool:
-    """Add what the node reads; False when that is not a constant name."""
-    read = _read_of(node)
-    if read is not None:
-        found.add(read)
-        return True
-    if isinstance(node, Ident):
-        return not node.name.startswith("device") or node.name in _FREE
-    return all(_collect(child, found) for child in children(node))
+    waiting = [tree.root]
+    while waiting:
+        node = waiting.pop()
+        read = _read_of(node)
+        if read is not None:
+            found.add(read)
+        elif isinstance(node, Ident) and node.name.startswith("device") and node.name not in _FREE:
+            return None
+        else:
+            waiting.extend(children(node))
+    return frozenset(found)
 
 
 def _read_of(node: Node) -> tuple[str, str, str] | None:

@@ -7,9 +7,10 @@ tree and plays no part in equality.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 Scalar: TypeAlias = bool | int | float | str | bytes | None
 
@@ -217,6 +218,28 @@ def height(node: Node) -> int:
         found += 1
         level = [below for each in level for below in children(each)]
     return found
+
+
+_DEEPEST: Final = 40_000
+"""Calls that stand in each other when the deepest tree that the server's parser takes is parsed, checked or evaluated, and more."""
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def call_deeply(
+    function: Callable[_Arguments, _Result], *arguments: _Arguments.args, **options: _Arguments.kwargs
+) -> _Result:
+    """Calls a function that goes down a tree, with room for trees deeper than Python's limit on calls allows.
+
+    Raises:
+        RecursionError: When the tree is deeper than that, too.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEPEST))
+    try:
+        return function(*arguments, **options)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def is_bind(node: Node) -> bool:

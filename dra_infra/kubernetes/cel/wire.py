@@ -26,6 +26,8 @@ from dra_infra.kubernetes.cel.tree import (
     MapLiteral,
     Node,
     Select,
+    is_bind,
+    walk,
 )
 
 _MESSAGES: Final[dict[str, str]] = {
@@ -123,10 +125,15 @@ def decode_checked(serialized: bytes) -> CheckedTree:
         checked = classes["CheckedExpr"].FromString(classes["Any"].FromString(serialized).value)
     except DecodeError as error:
         raise RuntimeError(str(error)) from error
+    root = _decode(checked.expr)
+    positions = {entry.key: entry.value for entry in checked.source_info.positions}
+    if b"#unused" in serialized:
+        # cel-go puts what the macro cel.bind adds at the macro, and the engine at the name that is written.
+        positions |= {node.step.id: positions[node.id] for node in walk(root) if is_bind(node)}
     return CheckedTree(
-        root=_decode(checked.expr),
+        root=root,
         types={entry.key: _type_of(entry.value) for entry in checked.type_map},
-        positions={entry.key: entry.value for entry in checked.source_info.positions},
+        positions=positions,
         references={entry.key: _overloads_of(entry.value) for entry in checked.reference_map},
     )
 

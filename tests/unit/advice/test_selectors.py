@@ -94,8 +94,8 @@ def test_what_does_not_compile_gets_no_advice(inputs):
 
 
 def test_what_is_not_decided_here_is_passed_on(inputs):
-    deep = "(" * 200 + "1" + ")" * 200 + " == 1"
-    (problem,) = inputs.of_selector(deep)
+    copies = f"{'optional.of(1)'}{'.optMap(x, x)' * 14}.hasValue()"
+    (problem,) = inputs.of_selector(copies)
     assert (problem.code, problem.path) == ("cel-not-decided-here", inputs.SELECTOR)
 
 

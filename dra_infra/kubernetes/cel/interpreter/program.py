@@ -7,6 +7,7 @@ valToDeviceAttribute in the `cel` package of DRA, and ConvertToNative of each ty
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.semver import Semver
@@ -38,7 +39,7 @@ from dra_infra.kubernetes.cel.interpreter.values import (
     items_of,
     type_name,
 )
-from dra_infra.kubernetes.cel.tree import CheckedTree, Node
+from dra_infra.kubernetes.cel.tree import CheckedTree, call_deeply, height
 
 
 class _Order:
@@ -135,8 +136,8 @@ class Interpreter:
     def _uncounted(self) -> Step | str:
         if self._plain is None:
             plan = Planner(self._tree, self._minor)
-            is_plain = is_cheap(self._tree) and not self._rereads()
-            self._plain = _planned(plan, self._tree.root) if is_plain else self._counted()
+            is_plain = not _is_deep(self._tree) and is_cheap(self._tree) and not self._rereads()
+            self._plain = _planned(plan, self._tree) if is_plain else self._counted()
         return self._plain
 
     def _rereads(self) -> bool:
@@ -147,14 +148,24 @@ class Interpreter:
 
     def _counted(self) -> Step | str:
         if self._tracked is None:
-            self._tracked = _planned(TrackedPlanner(self._tree, self._minor), self._tree.root)
+            self._tracked = _planned(TrackedPlanner(self._tree, self._minor), self._tree)
         return self._tracked
 
 
-def _planned(planner: Planner, root: Node) -> Step | str:
+_DEEP: Final = 50
+"""Nodes in each other that Python's limit on calls leaves room for wherever the caller stands."""
+
+
+def _is_deep(tree: CheckedTree) -> bool:
+    return tree.size > _DEEP and height(tree.root) > _DEEP
+
+
+def _planned(planner: Planner, tree: CheckedTree) -> Step | str:
     """The closure, or why there is none."""
     try:
-        return planner.plan(root)
+        if _is_deep(tree):
+            return partial(call_deeply, call_deeply(planner.plan, tree.root))
+        return planner.plan(tree.root)
     except (UndecidedError, PanicError) as error:
         # Constants are evaluated here; a server that panics over one answers with a failure of its own.
         return str(error)

@@ -26,9 +26,6 @@ MAX_DEPTH: Final = 250
 """How deep a rule of the grammar may stand in itself, and how many operations on their operands may stand in each other; chains
 of operators and of members are such operations."""
 
-_MAX_BRACKETS: Final = 100
-"""How deep brackets may stand in each other here, as Python bounds how deep calls may; at the server it is `MAX_DEPTH`."""
-
 _RESERVED: Final = frozenset(
     {
         *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"),
@@ -171,8 +168,7 @@ class _Parser:
     def _expression(self) -> Node:
         depths = self._depths
         depths.expression += 1
-        if depths.expression > _MAX_BRACKETS:
-            raise RecursionError
+        self._check(depths)
         node = self._alternatives()
         question = self._take("?")
         if question is not None:
@@ -239,7 +235,7 @@ class _Parser:
 
     @staticmethod
     def _check(depths: _Depths) -> None:
-        if depths.relation > MAX_DEPTH or depths.term > MAX_DEPTH:
+        if max(depths.expression, depths.relation, depths.term) > MAX_DEPTH:
             raise _TooDeepError(f"expression recursion limit exceeded: {MAX_DEPTH}")
 
     def _unary(self) -> Node:

@@ -10,6 +10,7 @@ import pytest
 from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import check_environment
 from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, compile_expression
@@ -122,20 +123,29 @@ def test_what_is_nested_deeper_than_the_engine_goes_is_decided(count: int):
 
 
 @pytest.mark.parametrize(
-    "expression", [f"{'+'.join(['1'] * 200)} == 200", f"{'(' * 200}true{')' * 200}"], ids=["sum", "brackets"]
+    "expression",
+    [
+        f"{'+'.join(['1'] * 250)} == 250",
+        f"{'(' * 249}true{')' * 249}",
+        f"{'[1].all(a, ' * 249}true{')' * 249}",
+        f"{'(true ? ' * 248}true{' : false)' * 248}",
+    ],
+    ids=["sum", "brackets", "loops", "choices"],
 )
-def test_what_is_nested_deeper_than_python_goes_is_withheld_and_not_called_wrong(expression: str):
-    (problem,) = check_expression(expression, path="select").problems
-    assert (problem.code, problem.path, problem.severity) == ("cel-not-decided-here", "select", "warning")
-    verdict = evaluate(expression)
-    assert isinstance(verdict, Failed)
-    assert not verdict.decided
+def test_what_is_nested_as_deep_as_the_server_goes_is_decided(expression: str):
+    limit = sys.getrecursionlimit()
+    assert not check_expression(expression).problems
+    assert evaluate(expression) == Match()
+    assert find_dependencies(expression) == frozenset()
+    assert sys.getrecursionlimit() == limit
 
 
 def test_what_is_nested_deeper_than_the_server_goes_is_refused_in_its_words():
     refused = "compilation failed: ERROR: <input>:-1:0: "
     chain = check_expression(f"{'+'.join(['1'] * 251)} == 251")
     assert chain.detail == f"{refused}max recursion depth exceeded"
+    brackets = check_expression(f"{'(' * 250}true{')' * 250}")
+    assert brackets.detail == f"{refused}expression recursion limit exceeded: 250"
     right = check_expression(f"{'1+1*(' * 84}1{')' * 84} > 0")
     assert right.detail == f"{refused}expression recursion limit exceeded: 250"
 
