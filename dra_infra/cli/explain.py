@@ -101,6 +101,7 @@ def run(
         joint=found.joint,
         growth=found.growth,
         undecided=found.undecided,
+        is_deep=is_deep,
     )
     print_problems(found.not_seen, with_count=False)
     if as_json:

@@ -32,6 +32,7 @@ class Report:
         joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
         growth: By how much node pools have to grow for all of them; None where the fleet has none that may.
         undecided: Why `simulate` does not decide whether the pods fit; what the allocator says does not count then.
+        is_deep: Whether pairs of changes were tried too.
     """
 
     asking: Asking
@@ -41,6 +42,7 @@ class Report:
     joint: JointVerdict | None = None
     growth: Growth | None = None
     undecided: tuple[Reason, ...] = ()
+    is_deep: bool = False
 
     @property
     def verdict(self) -> FitVerdict:
@@ -138,7 +140,11 @@ def _answer(answer: Explanation, report: Report) -> Iterator[str]:
         yield f"  a bug of Kubernetes {answer.kubernetes} decides: {quirk}"
     yield from _suggestions(answer.suggestions, report)
     if not answer.suggestions and not answer.unknown:
-        yield "  no single small change fits; --deep tries two at once"
+        yield (
+            "  no small change fits, nor do two at once"
+            if report.is_deep
+            else "  no single small change fits; --deep tries two at once"
+        )
     yield from (f"  not known: {each}" for each in answer.unknown)
 
 

@@ -60,7 +60,7 @@ OBJECTS: dict[str, str] = {
     "policy-invalid": "the API server does not take an admission policy or its binding",
     "policy-not-bound": "no binding names an admission policy, so nothing is held to it",
     # advice: the server accepts it
-    "attribute-not-known": "a selector or constraint names an attribute or capacity that the pinned driver does not publish",
+    "attribute-not-known": "a selector or constraint names an attribute or capacity that the pinned driver, or no device of the fleet, publishes",
     "attribute-other-release": "a selector or constraint names an attribute that only other releases of the driver publish",
     "attribute-wrong-domain": "a selector or constraint names an attribute under the domain of another driver",
     "attribute-is-capacity": "a capacity is used as an attribute, or an attribute as a capacity",

@@ -223,7 +223,9 @@ def allow_nodes(question: Question) -> Iterator[Ladder]:
     for node in question.nodes:
         for text in question.refusals.get(node.name, ()):
             names.setdefault(text, []).append(node.name)
-    for text, nodes in names.items():
+    for text, refusing in names.items():
+        # Those that have other reasons too go on refusing it.
+        nodes = [name for name in refusing if len(question.refusals[name]) == 1] or refusing
         written = _write(text, nodes)
         if written is not None:
             number = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
@@ -249,7 +251,9 @@ def _write(text: str, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | Non
     if selector := _SELECTOR.match(text):
         return f"the pod: spec.nodeSelector.{selector['key']}", ("(delete it, or label the nodes)",)
     if text.startswith("required node affinity"):
-        return "the pod: spec.affinity.nodeAffinity", ("(add a term that matches the nodes)",)
+        at = "the pod: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+        term = f"- {{matchFields: [{{key: metadata.name, operator: In, values: [{nodes[0]}]}}]}}"
+        return at, (f"{term}  # or whatever labels the {len(nodes)} nodes have" if len(nodes) > 1 else term,)
     if text == "the node is cordoned":
         return "the cluster", tuple(f"kubectl uncordon {node}" for node in nodes)
     if amount := _AMOUNT.match(text):

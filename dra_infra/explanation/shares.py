@@ -73,7 +73,7 @@ def describe_left(requested: Requested, published: Published, state: AllocatedSt
 
 
 def largest_share(asked: str, capacity: DeviceCapacity, used: int) -> str | None:
-    """The largest share that a device has left, written in the unit of what is asked; None where it has none.
+    """The largest share that a device has left, in the unit of what is asked, or the device's where that is shorter; None where it has none.
 
     Args:
         asked: How much a request asks for.
@@ -92,4 +92,5 @@ def largest_share(asked: str, capacity: DeviceCapacity, used: int) -> str | None
             left = least + (left - least) // step * step
     elif policy is not None and policy.valid_values:
         left = max((amount for amount in map(nanos, policy.valid_values) if amount <= left), default=0)
-    return Quantity.parse(asked).written_as(left).canonical_text if left > 0 else None
+    texts = [Quantity.parse(each).written_as(left).canonical_text for each in (asked, capacity.value)]
+    return min(texts, key=len) if left > 0 else None

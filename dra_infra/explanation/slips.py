@@ -1,4 +1,4 @@
-"""Slips of selectors that show only beside the devices: an attribute's domain, and a comparison with another type.
+"""Slips of selectors that show only beside the devices: an attribute's domain or name, and a comparison with another type.
 
 Names and types are those that the cluster's own devices have, whatever their driver.
 """
@@ -34,7 +34,7 @@ class Slip:
     """Returns what is most likely meant in place of an expression.
 
     Args:
-        kind: Of the edit: `other-domain` or `other-comparison`.
+        kind: Of the edit: `other-domain`, `other-name` or `other-comparison`.
         code: Of the problem.
         message: What is wrong.
         hint: What is meant.
@@ -83,6 +83,8 @@ def find_slips(expression: str, names: Names) -> Iterator[Slip]:
         if domain not in names.domains(source) and (source, domain) not in seen:
             seen.add((source, domain))
             yield from _of_domain(expression, read, names)
+        elif domain in names.domains(source) and (source, domain, read["name"]) not in names.types:
+            yield from _of_name(expression, read, names)
     for comparison in _COMPARISON.finditer(expression):
         yield from _of_type(expression, comparison, names)
 
@@ -99,6 +101,20 @@ def _of_domain(expression: str, read: re.Match[str], names: Names) -> Iterator[S
             message=f"no device here has {source} in the domain {written[1:-1]}",
             hint=f"did you mean {near}?",
             expression=expression.replace(f"device.{source}[{written}]", f"device.{source}[{quote(near)}]"),
+        )
+
+
+def _of_name(expression: str, read: re.Match[str], names: Names) -> Iterator[Slip]:
+    source, domain, name = read["source"], read["domain"][1:-1], read["name"]
+    near = nearest(name, sorted(each[2] for each in names.types if each[:2] == (source, domain)), cutoff=0.75)
+    # What is tested first is written for drivers that may not publish it.
+    if near and f"has({read[0]})" not in expression:
+        yield Slip(
+            kind="other-name",
+            code="attribute-not-known",
+            message=f"no device here has {name} among the {source} of {domain}",
+            hint=f"did you mean {near}?",
+            expression=re.sub(rf"{re.escape(read[0])}\b", f"{read[0][: -len(name)]}{near}", expression),
         )
 
 
@@ -144,7 +160,7 @@ def _corrected(read: str, operator: str, value: str, kind: str) -> str:
 
 
 def find_slip_problems(question: Question) -> Iterator[Problem]:
-    """The slips of all selectors; codes `attribute-wrong-domain`, `cel-value-type`, `cel-type`."""
+    """The slips of all selectors; codes `attribute-wrong-domain`, `attribute-not-known`, `cel-value-type`, `cel-type`."""
     question = question.with_stand_ins()
     index = question.cluster.index
     names = Names.of(device for slice_ in question.slices for device in index.devices(slice_))

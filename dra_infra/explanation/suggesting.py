@@ -293,7 +293,7 @@ class Suggesting:
         made = [each for each in self.found if not each[1].refused]
         for _, suggestion in sorted(made or self.found, key=lambda each: (each[0], each[1].text)):
             alike = sum(each.kind == suggestion.kind for each in shown)
-            if alike < _OF_A_KIND and len(shown) < SHOWN:
+            if alike < _OF_A_KIND and len(shown) < SHOWN and suggestion not in shown:
                 shown.append(suggestion)
         return tuple(shown)
 

@@ -102,6 +102,10 @@ _HINTS: Final = tuple(
         ),
         (r"'(compareTo|is\w+Than)' applied to 'kubernetes\.Semver\.\(", 'wrap the version: semver("9.0.0")'),
         (r"'_[!=<>]+_' applied to", "compare values of the same type: texts are quoted, numbers are not"),
+        (
+            r"undefined field 'allowMultipleAllocations'",
+            "it is there with the feature gate DRAConsumableCapacity, which is on by default from Kubernetes 1.36 on",
+        ),
         (r"undefined field", f"device has the fields {_DEVICE_FIELDS}"),
         (
             r"undeclared reference to '(and|or|not)'|input '(and|or|not)'",

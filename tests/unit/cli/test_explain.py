@@ -494,6 +494,42 @@ def test_what_keeps_a_pod_off_its_nodes_is_named_with_the_field(command, tmp_pat
     assert f"           {line}" in said.out
 
 
+def test_only_nodes_that_have_no_other_reason_are_said_to_take_the_pod(command, tmp_path):
+    fleet = load_fleet("hgx-h100 x 2").to_manifests()
+    zones = iter("ab")
+    for each in fleet:
+        if each["kind"] == "Node":
+            each["spec"]["taints"] = [{"key": "gpu", "effect": "NoSchedule"}]
+            each["metadata"]["labels"]["zone"] = next(zones)
+    write(tmp_path, *fleet, name="fleet.yaml")
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", a_class(), a_template(), a_pod(nodeSelector={"zone": "a"}))
+    said = command("explain", "pod/train", "mine", "--fleet", "fleet.yaml", cwd=tmp_path)
+    assert "1. let the pod go to 1 node, which now refuses it: taint gpu:NoSchedule" in said.out
+    assert "nodeSelector wants zone=a, and the label is b" in said.out
+
+
+def test_an_affinity_is_given_a_term_that_fits(command, tmp_path):
+    wanted: dict[str, Any] = {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "none", "operator": "Exists"}]}]
+    }
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}}
+    write(tmp_path, a_class(), a_template(), a_pod(affinity=affinity))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
+    line = "- {matchFields: [{key: metadata.name, operator: In, values: [hgx-h100-0]}]}"
+    assert f"           {line}  # or whatever labels the 2 nodes have" in said.out
+    wanted["nodeSelectorTerms"] += yaml.safe_load(line)
+    write(tmp_path, a_class(), a_template(), a_pod(affinity=affinity))
+    assert command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path).code == 0
+
+
+def test_pairs_that_were_tried_are_not_offered_again(command, tmp_path):
+    template = a_template(selectors=[{"cel": {"expression": "false"}}, {"cel": {"expression": "1 > 2"}}])
+    write(tmp_path, a_class(), template, a_pod(nodeSelector={"zone": "a"}))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", "--deep", cwd=tmp_path)
+    assert "no small change fits, nor do two at once" in said.out
+
+
 def test_a_taint_of_nodes_is_tolerated_by_the_line_that_is_told(command, tmp_path):
     fleet = load_fleet("hgx-h100 x 2").to_manifests()
     for each in fleet:

@@ -158,7 +158,7 @@ NODE_AFFINITY: Final = Cause(
     name="a node affinity",
     parts={"pod": AFFINITY},
     says=("required node affinity matches no term",),
-    edit=("allow-nodes", "(add a term that matches the nodes)"),
+    edit=("allow-nodes", "matchFields: [{key: metadata.name, operator: In"),
 )
 CPU: Final = Cause(
     name="too little cpu",

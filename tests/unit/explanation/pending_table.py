@@ -171,7 +171,7 @@ ALONE: Final = (
         "a node affinity",
         around(pod=a_pod("gpus", **AFFINITY)),
         ["required node affinity matches no term"],
-        ("allow-nodes", "(add a term that matches the nodes)"),
+        ("allow-nodes", "matchFields: [{key: metadata.name, operator: In"),
     ),
     row(
         "a node that is cordoned",

@@ -28,6 +28,8 @@ def a_capacity(value: str, policy: Any = None) -> DeviceCapacity:
         ("24Gi", "40Gi", None, "25Gi", "15Gi"),
         ("24Gi", "42949672960", None, "25Gi", "15Gi"),
         ("24G", "40G", None, "25G", "15G"),
+        ("35G", "64Gi", VALUES, "0", "32Gi"),
+        ("35e9", "64Gi", None, "32Gi", "32Gi"),
         ("24Gi", "40Gi", None, "40Gi", None),
         ("24Gi", "40Gi", RANGE, "0", "19Gi"),
         ("24Gi", "40Gi", RANGE, "30Gi", "9Gi"),

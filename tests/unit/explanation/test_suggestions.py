@@ -147,6 +147,13 @@ def test_a_missing_attribute_is_tested_first():
     assert only(found, "guard").line == f"expression: has({SIZE}) && {SIZE} > 1"
 
 
+def test_a_change_that_two_devices_lead_to_is_told_once():
+    device = {"name": "d0", "attributes": {"colour": {"bool": True}}}
+    claim = a_claim(a_leaf(selectors=selecting(f"{COLOUR} == 'true'")))
+    found = answer(slices=[a_slice(device, sized("d1", 1))], claims=[claim])
+    assert [each.kind for each in found.suggestions] == ["other-comparison", "drop-clause"]
+
+
 def test_two_changes_are_only_tried_when_asked():
     device = sized("d0", 1, taints=[{"key": "k", "effect": "NoSchedule"}])
     claim = a_claim(a_leaf(), a_leaf(), constraints=[{"matchAttribute": "k8s.io/root"}])

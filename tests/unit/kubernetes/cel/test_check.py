@@ -4,7 +4,7 @@ import pytest
 
 from dra_infra.codes import CODES
 from dra_infra.kubernetes.cel.check import Checked, check_expression, find_tree
-from dra_infra.kubernetes.cel.environment import DEFAULT
+from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
 from dra_infra.kubernetes.cel.reads import Read
 
 A = 'device.attributes["a.b"]'
@@ -215,3 +215,12 @@ def test_every_library_of_the_server_is_known_to_the_checker(function: str):
 )
 def test_libraries_that_the_server_lacks_are_refused(function: str):
     assert {problem.code for problem in check_expression(function).problems} == {"cel-type"}
+
+
+def test_the_hint_of_a_field_that_a_gate_brings_names_the_gate():
+    (problem,) = check_expression(
+        "device.allowMultipleAllocations",
+        environment=Environment(minor=35, stored=False, consumable_capacity=False),
+    ).problems
+    assert problem.code == "cel-type"
+    assert "DRAConsumableCapacity" in problem.hint
