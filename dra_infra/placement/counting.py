@@ -6,7 +6,7 @@ never close all nodes to a pod.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,28 +51,29 @@ class Need:
 
 
 def prove_too_little(free: FreeFleet, pods: Sequence[EqualPods]) -> Shortage | None:
-    """A resource of which the nodes have too little for all pods, whatever else decides; None where they have enough."""
+    """A resource of which nodes have too little for the fewest pods that prove it, whatever else decides; None where they have enough."""
     if free.cluster.device_amounts:
         return None
-    members = [member for each in pods for member in each.members]
-    nodes = [
-        node
-        for node in range(len(free.cluster.nodes))
-        if any(not free.refusals(each.plan)[node] for each in pods)
-    ]
+    alike: dict[tuple[bool, ...], list[int]] = {}
+    refusals = {each.plan.filter_key: free.refusals(each.plan) for each in pods}
+    for node, refused in enumerate(zip(*refusals.values(), strict=True)):
+        alike.setdefault(tuple(map(bool, refused)), []).append(node)
+    where = {
+        key: frozenset(kind for kind, refused in enumerate(alike) if not refused[which])
+        for which, key in enumerate(refusals)
+    }
+    goes_to = [where[each.plan.filter_key] for each in pods]
     # Of extended resources it depends on the node whether it gives them, or devices do.
-    for name in sorted({name for _, plan, _ in members for name in plan.requests if "/" not in name}):
-        by = tuple(
-            (str(owner), amount)
-            for owner, plan, number in members
-            if (amount := plan.requests.get(name, 0) * number)
-        )
-        asked = sum(amount for _, amount in by)
-        there = sum(free.amounts[node].get(name, 0) for node in nodes)
-        if asked > there:
-            return Shortage(
-                what=name, asked=asked, there=there, nodes=len(nodes), where=_show_nodes(free, nodes), by=by
-            )
+    for name in sorted({name for each in pods for name in each.plan.requests if "/" not in name}):
+        need = Need(name, tuple(each.plan.requests.get(name, 0) for each in pods))
+        there = [sum(free.amounts[node].get(name, 0) for node in nodes) for nodes in alike.values()]
+
+        def give(group: frozenset[int], there: Sequence[int] = there) -> list[int]:
+            kinds = frozenset().union(*(goes_to[which] for which in group))
+            return [amount if kind in kinds else 0 for kind, amount in enumerate(there)]
+
+        if short := _find_short(free, pods, need, goes_to, list(alike.values()), give):
+            return short
     return None
 
 
@@ -104,44 +105,61 @@ def prove_never(
         frozenset(number for number, kind in enumerate(kinds) if is_open(kind, which))
         for which in range(len(pods))
     ]
-    groups = [frozenset(range(len(pods))), *_find_rivals(goes_to)]
-    for which in range(len(pods)):
-        groups.append(frozenset(each for each, where in enumerate(goes_to) if where <= goes_to[which]))
-        groups.append(frozenset((which,)))
+    nodes = [kind.nodes for kind in kinds]
     short: dict[str, Shortage] = {}
     for need in find_needs(kinds, pods):
-        asking = frozenset(which for which, amount in enumerate(need.amounts) if amount)
-        tried = dict.fromkeys(group & asking for group in groups)
-        for group in sorted(tried, key=lambda each: (len(each), sum(pods[which].count for which in each))):
-            of_group = need.only_for(group)
-            asked, there = of_group.asked(pods), of_group.most(kinds)
-            if asked > there:
-                serving = frozenset(
-                    number for number, kind in enumerate(kinds) if any(map(of_group.held, kind.fillings))
-                )
-                nodes = [node for number in sorted(serving) for node in kinds[number].nodes]
-                short[need.name] = Shortage(
-                    what=need.name,
-                    asked=asked,
-                    there=there,
-                    nodes=len(nodes),
-                    where=_show_nodes(free, nodes),
-                    by=tuple(
-                        (str(owner), amount * number)
-                        for amount, each in zip(of_group.amounts, pods, strict=True)
-                        if amount
-                        for owner, _, number in each.members
-                    ),
-                    beside=tuple(
-                        str(owner)
-                        for which in sorted(asking - group)
-                        if not serving.isdisjoint(goes_to[which])
-                        for owner, _, _ in pods[which].members
-                    ),
-                )
-                break
+
+        def give(group: frozenset[int], need: Need = need) -> list[int]:
+            held = need.only_for(group).held
+            return [len(kind.nodes) * max(map(held, kind.fillings)) for kind in kinds]
+
+        if found := _find_short(free, pods, need, goes_to, nodes, give):
+            short[need.name] = found
     # That nodes hold too few pods follows from what these take; it says something only where nothing else is short.
     return tuple(each for each in short.values() if each.what != "pods") or tuple(short.values())
+
+
+def _find_short(
+    free: FreeFleet,
+    pods: Sequence[EqualPods],
+    need: Need,
+    goes_to: Sequence[frozenset[int]],
+    nodes: Sequence[Sequence[int]],
+    give: Callable[[frozenset[int]], Sequence[int]],
+) -> Shortage | None:
+    """The shortage of the fewest pods that ask for more than each kind of *nodes* can *give* them; None where there is none."""
+    groups = [frozenset(range(len(pods))), *_find_rivals(goes_to)]
+    groups += [
+        frozenset(which for which, where in enumerate(goes_to) if where <= most)
+        for most in dict.fromkeys(goes_to)
+    ]
+    groups += [frozenset((which,)) for which in range(len(pods))]
+    asking = frozenset(which for which, amount in enumerate(need.amounts) if amount)
+    tried = dict.fromkeys(group & asking for group in groups)
+    for group in sorted(tried, key=lambda each: (len(each), sum(pods[which].count for which in each))):
+        asked, given = need.only_for(group).asked(pods), give(group)
+        if asked > sum(given):
+            serving = frozenset(kind for kind, amount in enumerate(given) if amount)
+            where = [node for kind in sorted(serving) for node in nodes[kind]]
+            return Shortage(
+                what=need.name,
+                asked=asked,
+                there=sum(given),
+                nodes=len(where),
+                where=_show_nodes(free, where),
+                by=tuple(
+                    (str(owner), need.amounts[which] * number)
+                    for which in sorted(group)
+                    for owner, _, number in pods[which].members
+                ),
+                beside=tuple(
+                    str(owner)
+                    for which in sorted(asking - group)
+                    if not serving.isdisjoint(goes_to[which])
+                    for owner, _, _ in pods[which].members
+                ),
+            )
+    return None
 
 
 def _find_rivals(goes_to: Sequence[frozenset[int]]) -> list[frozenset[int]]:

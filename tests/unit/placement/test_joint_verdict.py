@@ -459,6 +459,23 @@ def test_the_proof_names_the_fewest_that_are_short(pods, named, asked, there):
     assert short.beside == (("Deployment ml/a-or-b",) if pods.get("a_or_b") == 1 else ())
 
 
+def test_too_little_of_a_resource_names_those_whose_asking_is_counted():
+    """Pods of zone a ask for 10 CPU more than there are; those of zone b have room, and one may go to both."""
+    nodes = [
+        build.a_node(name, labels={"zone": zone}, allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
+        for name, zone, cpu in (("n0", "a", "20"), ("n1", "b", "64"))
+    ]
+    fleet = build.a_fleet(*(build.gpus(each.name) for each in nodes), nodes=nodes)
+    manifests = [build.a_class(), build.a_template("t", build.a_request())]
+    for name, cpu, selector in (("here", "10", "a"), ("there", "18", "b"), ("both", "2", "")):
+        fields = {"nodeSelector": {"zone": selector}} if selector else {}
+        manifests.append(build.a_deployment(name, "template:t", replicas=3, requests={"cpu": cpu}, **fields))
+    (short,) = place(manifests, fleet).joint.shortages
+    assert short.by == (("Deployment ml/here", 30_000),)
+    assert (short.what, short.asked, short.there, short.where) == ("cpu", 30_000, 20_000, "n0")
+    assert short.beside == ("Deployment ml/both",)
+
+
 def a_fleet_of(cpu, count, gpus=8):
     nodes = [
         build.a_node(f"n{number}", allocatable={"cpu": cpu, "memory": "1Ti", "pods": "110"})
