@@ -2,6 +2,7 @@
 
 `data/node_pool_kinds.yaml` says where in them names, machines and limits are. A pool with nodes in the file grows by nodes like
 the first of them; one without by the machine of that name in the catalogue, with what an EC2NodeClass leaves of it for pods.
+One of Karpenter grows by each machine that it may take, and these share its limits.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from dra_infra.catalog.vocabulary import read_data
 from dra_infra.kubernetes.api.label_selectors import meets_node_requirement, read_texts
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import is_dns_subdomain
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.quantity import NANO, Quantity
 from dra_infra.kubernetes.scheduler.fleet import (
     Fleet,
     Node,
     NodePool,
     NodeTaint,
+    SharedLimit,
     renamed_node,
     renamed_slice,
     whole_of,
@@ -42,11 +44,11 @@ from dra_infra.kubernetes.scheduler.fleet import (
 from dra_infra.output.wording import join_words
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
-_SHOWN: Final = 4
-"""Machines and GPUs that a note names."""
 
 WITHOUT_LIMIT: Final = 100
 """Nodes that a pool without limits may have here."""
+MOST_OF_ALL: Final = 2_000
+"""Further nodes of all machines of a pool that may take several."""
 _GPUS: Final = "nvidia.com/gpu"
 _NODE_CLASS: Final = ("karpenter.k8s.aws", NODE_CLASS)
 _EFFECTS: Final = {
@@ -92,8 +94,31 @@ class _Pool:
     labels: Mapping[str, str]
     taints: tuple[NodeTaint, ...]
     match: Mapping[str, str]
-    said: str
+    takes_any: bool
     node_class: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """A machine by which a pool may grow.
+
+    Args:
+        pool: The number of the pool.
+        name: Of the machine.
+        own: The nodes of it that there are.
+        amounts: What limits of the pool count of one.
+        left: What a node class leaves of it for pods.
+        title: What growth by it is called.
+        more: How many further nodes of it there may be at most.
+    """
+
+    pool: int
+    name: str
+    own: Sequence[Node]
+    amounts: Mapping[str, str]
+    left: Mapping[str, str]
+    title: str
+    more: int = 0
 
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
@@ -111,8 +136,9 @@ def add_pools(
         manifests: Objects for which `is_pool` is true.
         build: Makes the nodes of named hardware.
     """
-    pools: list[NodePool] = []
-    named: list[PoolOfGroup] = []
+    pools: list[tuple[_Machine, NodePool]] = []
+    named: list[tuple[_Machine, PoolOfGroup]] = []
+    limits: list[dict[str, int]] = []
     notes: list[str] = []
     room = MAX_NODES - len(fleet.nodes)
     manifests = list(manifests)
@@ -120,51 +146,129 @@ def add_pools(
         str(value_at(each, "metadata", "name")): each for each in manifests if _key_of(each) == _NODE_CLASS
     }
     read = list(islice((each for manifest in manifests for each in _read(manifest)), MAX_POOLS))
-    for pool in read:
-        own = [node for node in fleet.nodes if pool.match and pool.match.items() <= node.labels.items()]
-        machine = next((each for each in pool.machines if each in node_names()), "")
+    for number, pool in enumerate(read):
+        machines = list(_find_machines(number, pool, fleet, classes.get(pool.node_class)))
+        limits.append(_find_left(pool, machines))
         if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
             notes.append(f"node pool {pool.name[:80]} is left out: no nodes can be called so")
             continue
-        if not own and not machine:
+        if not machines:
             shown = ", ".join(pool.machines[:3])[:80] or "not named"
-            why = pool.said or f"its machine ({shown}) is not known here, and it has no node"
-            notes.append(f"node pool {pool.name} is left out: {why}")
+            why = f"its machine ({shown}) is not known here"
+            if pool.takes_any:
+                why = "its requirements name no machine that is known here"
+            notes.append(f"node pool {pool.name} is left out: {why}, and it has no node")
             continue
-        if pool.said and not own:
-            notes.append(f"node pool {pool.name} {pool.said}")
-        left: Mapping[str, str] = {}
-        if own:
-            amounts = {**own[0].allocatable, _GPUS: str(_count_gpus(fleet, own[0]))}
-        else:
-            amounts, left = _amounts_of(machine, classes.get(pool.node_class))
-        most = min(max(_limit(pool.most, pool.limits, amounts), len(own)), room)
-        room -= most - len(own)
-        if most == WITHOUT_LIMIT and pool.most < 0:
-            notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {most} nodes")
-        if own:
-            pools.append(_grow_like(fleet, own, pool, most))
-        elif most:
-            labels = {INSTANCE_TYPE: machine, **pool.labels, **pool.match}
-            group = replace(
-                read_terms(machine)[0],
-                name=pool.name,
-                count=most,
-                labels=tuple(labels.items()),
-                taints=pool.taints,
-                allocatable=tuple(left.items()),
-            )
-            named.append(PoolOfGroup(group, machine, 0 if fleet.nodes else min(pool.least, most), None, ""))
-    without_nodes = {each.name for each in named}
-    notes += _name_missing([each for each in read if each.name in without_nodes], classes)
-    built = build(DescribedFleet(fleet.name, (), named)) if named else Fleet(name="")
+        sizes = _find_sizes(pool, machines, limits[-1], notes)
+        for index, machine in enumerate(sizes):
+            more = min(machine.more, room)
+            room -= more
+            stem = f"{pool.name}-added{index or ''}"
+            if machine.own:
+                pools.append((machine, _grow_like(fleet, machine, stem, more)))
+            elif more:
+                of_ec2 = labels_of_karpenter().get(machine.name, {}) if pool.takes_any else {}
+                labels = {INSTANCE_TYPE: machine.name, **of_ec2, **pool.labels, **pool.match}
+                group = replace(
+                    read_terms(machine.name)[0],
+                    # Numbers of nodes go on from machine to machine, and names of nodes that are there are not given again.
+                    name=stem if sizes[0].own else pool.name,
+                    count=more,
+                    labels=tuple(labels.items()),
+                    taints=pool.taints,
+                    allocatable=tuple(machine.left.items()),
+                )
+                now = 0 if fleet.nodes else min(pool.least, more)
+                named.append((machine, PoolOfGroup(group, machine.name, now, None, "")))
+    notes += _name_missing(
+        [read[number] for number in dict.fromkeys(each.pool for each, _ in named)], classes
+    )
+    built = build(DescribedFleet(fleet.name, (), [each for _, each in named])) if named else Fleet(name="")
+    grown = [each for _, each in pools]
+    grown += [
+        replace(each, name=machine.title) for (machine, _), each in zip(named, built.pools, strict=True)
+    ]
+    machines = [each for each, _ in (*pools, *named)]
+    shared = [
+        SharedLimit(pool=read[number].name, what=what, left=left, takes=takes)
+        for number, of_pool in enumerate(limits)
+        for what, left in of_pool.items()
+        for takes in (tuple(_take(what, each) if each.pool == number else 0 for each in machines),)
+        if sum(take * len(each.spare) for take, each in zip(takes, grown, strict=True)) > left
+    ]
     return replace(
         fleet.with_classes(built.classes),
         nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
         slices=tuple(sorted((*fleet.slices, *built.slices), key=lambda each: each.metadata.name or "")),
-        pools=(*pools, *built.pools),
+        pools=tuple(grown),
+        limits=tuple(shared),
         notes=(*fleet.notes, *notes, *built.notes),
     )
+
+
+def _find_machines(
+    number: int, pool: _Pool, fleet: Fleet, node_class: Mapping[str, Any] | None
+) -> Iterator[_Machine]:
+    """The machines by which a pool may grow: those of its nodes, then those of the catalogue."""
+    own: dict[str, list[Node]] = {}
+    for node in fleet.nodes:
+        if pool.match and pool.match.items() <= node.labels.items():
+            own.setdefault(node.labels.get(INSTANCE_TYPE, "") if pool.takes_any else "", []).append(node)
+    for name, nodes in own.items():
+        amounts = {**nodes[0].allocatable, _GPUS: str(_count_gpus(fleet, nodes[0]))}
+        if name in labels_of_karpenter():
+            amounts = _amounts_of(name, node_class)[0]
+        named = name or nodes[0].labels.get(INSTANCE_TYPE) or next(iter(pool.machines), "")
+        yield _Machine(number, named, nodes, amounts, {}, pool.name)
+    known = [each for each in pool.machines if each in node_names() and each not in own]
+    if "" not in own:
+        for name in known if pool.takes_any else known[:1]:
+            yield _Machine(number, name, (), *_amounts_of(name, node_class), pool.name)
+
+
+def _find_left(pool: _Pool, machines: Sequence[_Machine]) -> dict[str, int]:
+    """What the limits of a pool leave for further nodes."""
+    limits = {**pool.limits, **({"nodes": pool.most} if pool.most >= 0 else {})}
+    counted = {str(what): _count(str(what), limit) for what, limit in limits.items()}
+    return {
+        what: max(most - sum(_take(what, each) * len(each.own) for each in machines), 0)
+        for what, most in counted.items()
+        if most is not None
+    }
+
+
+def _find_sizes(
+    pool: _Pool, machines: Sequence[_Machine], left: dict[str, int], notes: list[str]
+) -> list[_Machine]:
+    """The machines of which a pool has nodes or may have further ones, with their number."""
+    if not all(any(_take(what, each) for what in left) for each in machines):
+        notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {WITHOUT_LIMIT} nodes")
+        left["nodes"] = max(WITHOUT_LIMIT - sum(len(each.own) for each in machines), 0)
+    sizes = [
+        replace(each, more=min(most // take for what, most in left.items() if (take := _take(what, each))))
+        for each in machines
+    ]
+    sizes = [each for each in sizes if each.more or each.own]
+    if len(sizes) < 2:
+        return sizes
+    most = MOST_OF_ALL
+    if sum(each.more for each in sizes) > most:
+        most //= len(sizes)
+        notes.append(f"node pool {pool.name} is taken to get at most {most} further nodes of each machine")
+    return [replace(each, title=f"{pool.name}/{each.name}", more=min(each.more, most)) for each in sizes]
+
+
+def _take(what: str, machine: _Machine) -> int:
+    return 1 if what == "nodes" else _count(what, machine.amounts.get(what, "0")) or 0
+
+
+def _count(what: str, amount: object) -> int | None:
+    """An amount in whole units, of CPU in thousandths; None where it is none."""
+    try:
+        nanos = Quantity.parse(str(amount)).nanos
+    except ValueError:
+        return None
+    return nanos * (1_000 if what == "cpu" else 1) // NANO
 
 
 def _key_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
@@ -200,12 +304,16 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
         limits = mapping(value_at(entry, *kind.limits)) if kind.limits else {}
         reference = mapping(value_at(entry, *kind.node_class)) if kind.node_class else {}
         is_read = (reference.get("group"), reference.get("kind")) == _NODE_CLASS
-        said = ""
         if kind.requirements:
             requirements = mappings(value_at(entry, *kind.requirements))
-            machine, said = _choose_machine(requirements, limits)
-            if machine:
-                machines, labels = [machine], {**_labels_of_nodes(machine, requirements), **labels}
+            machines = _find_allowed(requirements)
+            # Nodes have as labels the requirements that leave one value.
+            single = {
+                str(each.get("key")): values[0]
+                for each in requirements
+                if each.get("operator") == "In" and len(values := read_texts(each.get("values"))) == 1
+            }
+            labels = {**single, **labels}
         yield _Pool(
             name=name,
             machines=tuple(machines),
@@ -215,25 +323,17 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
             labels=labels,
             taints=tuple(_taints(value_at(entry, *kind.taints))),
             match={kind.label: name} if kind.label else labels,
-            said=said,
+            takes_any=bool(kind.requirements),
             node_class=str(reference.get("name", "")) if is_read else "",
         )
 
 
-def _choose_machine(requirements: Sequence[Mapping[str, Any]], limits: Mapping[str, Any]) -> tuple[str, str]:
-    """The machine that a NodePool is taken to grow by, and what has to be said of the choice.
-
-    Karpenter takes the cheapest that has room for the pods that wait. Here it is the one with the most GPUs, and of these the
-    one with the most CPUs, of those that limits leave room for (filterByRemainingResources of kubernetes-sigs/karpenter).
-    Requirements for other things, such as zones, are not looked at.
-
-    Returns:
-        The name, or nothing where no machine that is known is meant, or some with different GPUs are.
-    """
+def _find_allowed(requirements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The known machines that a NodePool may take; none where its requirements are for other things, such as zones."""
     known = {key for labels in labels_of_karpenter().values() for key in labels}
     asked = [each for each in requirements if str(each.get("key")) in known]
     if not asked:
-        return "", ""
+        return []
     allowed = [
         name for name, labels in labels_of_karpenter().items() if all(_holds(each, labels) for each in asked)
     ]
@@ -245,33 +345,7 @@ def _choose_machine(requirements: Sequence[Mapping[str, Any]], limits: Mapping[s
         for name in read_texts(each.get("values"))
         if name in node_names() and name not in labels_of_karpenter()
     ]
-    if not allowed:
-        return "", "its requirements allow no machine that is known here, and it has no node"
-    allowed = [each for each in allowed if _limit(-1, limits, _amounts_of_machine(each))] or allowed
-    if len(allowed) == 1:
-        return allowed[0], ""
-    gpus = sorted({node_kinds()[node_names()[name]].gpu for name in allowed})
-    if len(gpus) > 1:
-        shown = ", ".join(gpus[:_SHOWN]) + (", ..." if len(gpus) > _SHOWN else "")
-        return "", f"its requirements allow machines with different GPUs ({shown}), and it has no node"
-    largest = max(allowed, key=_size)
-    shown = ", ".join(sorted(allowed)[:_SHOWN]) + (", ..." if len(allowed) > _SHOWN else "")
-    return largest, f"may take any of {shown}: it is taken to grow by {largest}, which has the most GPUs"
-
-
-def _labels_of_nodes(machine: str, requirements: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Labels of the nodes that Karpenter makes: those of the machine, and requirements that leave one value."""
-    single = {
-        str(each.get("key")): read_texts(each.get("values"))[0]
-        for each in requirements
-        if each.get("operator") == "In" and len(read_texts(each.get("values"))) == 1
-    }
-    return {**single, INSTANCE_TYPE: machine, **labels_of_karpenter().get(machine, {})}
-
-
-def _size(name: str) -> tuple[int, int, str]:
-    kind = node_kinds()[node_names()[name]]
-    return kind.count, int(Quantity.parse(kind.invented.node.get("cpu", "0")).nanos), name
+    return list(dict.fromkeys(allowed))
 
 
 def _holds(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -327,26 +401,6 @@ def _amounts_of(
     return {**whole, _GPUS: str(kind.count)}, {} if node_class is None else left
 
 
-@cache
-def _amounts_of_machine(machine: str) -> Mapping[str, str]:
-    """Returns the amounts of a node that limits of a pool count, where no node class is named."""
-    return _amounts_of(machine)[0]
-
-
-def _limit(nodes: int, limits: Mapping[str, Any], amounts: Mapping[str, str]) -> int:
-    """How many nodes a pool may have, by their number where that is not negative, and by what all may have together."""
-    most = [nodes] if nodes >= 0 else []
-    for name, limit in limits.items():
-        try:
-            of_all = Quantity.parse(str(limit))
-            of_one = Quantity.parse("1" if name == "nodes" else amounts.get(name, "0"))
-        except ValueError:
-            continue
-        if of_one.value > 0:
-            most.append(max(int(of_all.value // of_one.value), 0))
-    return min(most, default=WITHOUT_LIMIT)
-
-
 def _count_gpus(fleet: Fleet, node: Node) -> int:
     """The GPUs that NVIDIA's driver publishes on a node; one in partitions is one."""
     found: set[str] = set()
@@ -356,19 +410,16 @@ def _count_gpus(fleet: Fleet, node: Node) -> int:
     return len(found)
 
 
-def _grow_like(fleet: Fleet, own: list[Node], pool: _Pool, most: int) -> NodePool:
-    """The pool, whose further nodes are like its first: with its slices, under names of their own."""
-    first = replace(
-        own[0],
-        unschedulable=False,
-        taints=tuple(each for each in own[0].taints if not each.key.startswith("node.kubernetes.io/")),
-    )
+def _grow_like(fleet: Fleet, machine: _Machine, stem: str, more: int) -> NodePool:
+    """A pool whose further nodes are like its first: with its slices, under names of their own."""
+    first = machine.own[0]
+    taints = tuple(each for each in first.taints if not each.key.startswith("node.kubernetes.io/"))
+    first = replace(first, unschedulable=False, taints=taints)
     slices = [each for each in fleet.slices if each.spec.node_name == first.name]
     spare = []
-    for number in range(most - len(own)):
-        name = f"{pool.name}-added-{number:0{len(str(most))}}"
+    for number in range(more):
+        name = f"{stem}-{number:0{len(str(len(machine.own) + more))}}"
         copies = tuple(renamed_slice(each, {first.name: name}) for each in slices)
-        spare.append(Fleet(name=pool.name, nodes=(renamed_node(first, name),), slices=copies))
-    machine = first.labels.get(INSTANCE_TYPE) or next(iter(pool.machines), "")
-    names = tuple(node.name for node in own)
-    return NodePool(name=pool.name, machine=machine, now=len(own), nodes=names, spare=tuple(spare))
+        spare.append(Fleet(name=machine.title, nodes=(renamed_node(first, name),), slices=copies))
+    names = tuple(node.name for node in machine.own)
+    return NodePool(name=machine.title, machine=machine.name, now=len(names), nodes=names, spare=tuple(spare))

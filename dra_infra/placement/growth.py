@@ -11,15 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from typing import Any, Final
 
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, whole_of
+from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, SharedLimit, whole_of
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
@@ -27,11 +28,14 @@ from dra_infra.placement.integer_programs import SECONDS, Growing, grow, has_sol
 from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.outcomes import Chosen
-from dra_infra.placement.placement import Growth, GrowthAnswer, Order, Placement
+from dra_infra.placement.placement import Growth, GrowthAnswer, JointAnswer, JointVerdict, Order, Placement
 from dra_infra.placement.scheduling import place
 
 TRIES: Final = 64
 """Sizes of pools that are tried where no integer program finds the cheapest."""
+_BITS: Final = 24
+"""Of an amount that node pools may have together, what an integer program looks at: its floats are not exact to more."""
+_BEYOND: Final = "no further nodes within the limits of node pools hold all pods"
 
 Added = tuple[int, ...]
 """How many nodes, or racks, each pool gets."""
@@ -78,7 +82,8 @@ def place_within_limits(
 ) -> Placement:
     """Where the pods of a program go with as many nodes as they need, with headroom and growth.
 
-    Where they do not fit within the limits of the fleet's node pools, it is that on the largest fleet.
+    Where they do not fit within the limits of the fleet's node pools, it is that with each of these at its largest, and the
+    joint verdict is that of the growth.
 
     Args:
         manifests: The objects of the program.
@@ -94,7 +99,7 @@ def place_within_limits(
         if growth is not None:
             fleet = fleet.grown(growth.added if growth.fits else [len(pool.spare) for pool in fleet.pools])
     placement = place(manifests, fleet, taken=taken, release=release, with_headroom=True, kinds=kinds)
-    return replace(placement, growth=growth)
+    return replace(placement, growth=growth, joint=growth.joint if growth else placement.joint)
 
 
 class _Search:
@@ -116,13 +121,14 @@ class _Search:
         self._largest: Added = tuple(len(pool.spare) for pool in self._pools)
         self._known = {self._now: placement}
         self._costs = find_costs(self._pools)
+        self._proof = ""
 
     def find(self) -> Growth:
         if self._works(self._now):
             return self._tell("fits-now", self._now)
         top = self._open(self._largest)
         proposed = self._propose(top)
-        if proposed is not None and self._works(proposed):
+        if proposed and self._fleet.allows(proposed) and self._works(proposed):
             # The program counts in floats, which hold no larger numbers exactly.
             return self._tell("fits-grown", proposed, is_cheapest=self._cost(self._largest) < 2**53)
         steady = self._never_hurts(top)
@@ -130,10 +136,14 @@ class _Search:
             joint = self._at(self._largest).joint
             verdict: GrowthAnswer = "never-within-limits" if joint.verdict == "never" else "not-decided"
             return self._tell(verdict, self._largest)
-        if math.prod(each + 1 for each in self._largest) <= TRIES:
-            return self._try_all(steady=steady)
-        if self._works(self._largest):
-            return self._shrink(steady=steady)
+        if self._proof:
+            return self._tell("never-within-limits", self._largest, self._proof)
+        sizes = self._list_sizes()
+        if sizes is not None:
+            return self._try_all(sizes, steady=steady)
+        for start in self._find_starts():
+            if len(self._known) < TRIES and self._works(start):
+                return self._shrink(start, steady=steady)
         return self._tell(
             "not-decided", self._largest, f"more than {TRIES} sizes of its pools are not all tried"
         )
@@ -153,8 +163,8 @@ class _Search:
         return self._open_on(self._fleet.grown(added))
 
     def _propose(self, top: OpenProgram) -> Added | None:
-        """The growth that an integer program finds; None where there is no program for it, or no answer."""
-        made, _ = ObjectMakers(top, self._taken.made).make_together(top.arriving)
+        """The growth that an integer program finds; None where there is no program for it, empty or None where it has no answer."""
+        made, refused = ObjectMakers(top, self._taken.made).make_together(top.arriving)
         workloads = [(each, each.plan) for each in made if isinstance(each.plan, PodPlan)]
         if len(workloads) < len(made) or not has_solver() or not are_nodes_apart(top.free, workloads):
             return None
@@ -165,7 +175,24 @@ class _Search:
         if steps is None:
             return None
         kinds, there, pools = steps
-        return grow(kinds, states.pods, there, pools, seconds=SECONDS)
+        cut = [(limit, *_cut(limit)) for limit in self._fleet.limits]
+        shared = [(limit.left // unit, takes) for limit, unit, takes in cut]
+        found = grow(kinds, states.pods, there, pools, shared, seconds=SECONDS)
+        if found == () and cut and not refused:
+            self._proof = _BEYOND
+            for limit, unit, takes in cut:
+                # The least of it, whatever the other limits say.
+                taking = [replace(each, cost=take) for each, take in zip(pools, takes, strict=True)]
+                added = grow(kinds, states.pods, there, taking, (), seconds=SECONDS) or self._now
+                least = sum(take * number for take, number in zip(takes, added, strict=True))
+                if least * unit > limit.left:
+                    needed, left = (show_amount(limit.what, each) for each in (least * unit, limit.left))
+                    self._proof = (
+                        f"further nodes with which all pods fit have at least {needed} {limit.what} of node pool "
+                        f"{limit.pool}, and its limit leaves {left}"
+                    )
+                    break
+        return found
 
     def _never_hurts(self, top: OpenProgram) -> bool:
         """True where what works on some of the nodes works with more of them.
@@ -200,10 +227,32 @@ class _Search:
         first = place_together(top.free, [each for each, _ in daemons]).order
         return judge_jointly(top.free, daemons, first, self._is_late).works is not None
 
-    def _try_all(self, *, steady: bool) -> Growth:
-        sizes = sorted(
-            product(*(range(each + 1) for each in self._largest)), key=lambda each: (self._cost(each), each)
-        )
+    def _list_sizes(self) -> list[Added] | None:
+        """All sizes within the limits, the cheapest first; None where they are too many to try."""
+        sizes: list[Added] = [()]
+        for most in self._largest:
+            longer = ((*each, more) for each in sizes for more in range(min(most, TRIES) + 1))
+            sizes = [each for each in longer if self._fleet.allows(each)]
+            if len(sizes) > TRIES:
+                return None
+        return sorted(sizes, key=lambda each: (self._cost(each), each))
+
+    def _find_starts(self) -> list[Added]:
+        """Sizes within the limits that no pool leaves larger: each pool first by turns. The cheapest first."""
+        starts = set()
+        for lead in range(len(self._pools)):
+            added = list(self._now)
+            for number in sorted(range(len(added)), key=lambda each: (each != lead, each)):
+                rooms = [
+                    limit.leaves(added) // limit.takes[number]
+                    for limit in self._fleet.limits
+                    if limit.takes[number]
+                ]
+                added[number] = min((self._largest[number], *rooms))
+            starts.add(tuple(added))
+        return sorted(starts, key=lambda each: (self._cost(each), each))
+
+    def _try_all(self, sizes: Sequence[Added], *, steady: bool) -> Growth:
         never: list[Added] = []
         sure = True
         for added in sizes:
@@ -217,9 +266,9 @@ class _Search:
                 sure = False
         return self._tell("never-within-limits" if sure else "not-decided", self._largest)
 
-    def _shrink(self, *, steady: bool) -> Growth:
-        """Take nodes away from the largest fleet, of the dearest pool first, as long as all pods fit."""
-        found, sure = list(self._largest), steady and len(self._pools) == 1
+    def _shrink(self, start: Added, *, steady: bool) -> Growth:
+        """Take nodes away from a large fleet, of the dearest pool first, as long as all pods fit."""
+        found, sure = list(start), steady and len(self._pools) == 1
         for number in sorted(range(len(found)), key=lambda each: -self._costs[each]):
             least, most = 0, found[number]
             while least < most and len(self._known) < TRIES and not self._is_late():
@@ -247,9 +296,14 @@ class _Search:
         )
         works = placed.joint.works
         if works is None:
-            largest = ", ".join(f"{pool.name} x {pool.most:,}" for pool in self._pools)
+            largest = join_words((f"{pool.name} x {pool.most:,}" for pool in self._pools), most=8)
             reason = next(iter(placed.joint.reasons), "no reason known")
             return replace(growth, reasons=(why or f"with {largest}, {reason}",))
+        if not growth.fits:
+            # All pods fit where all pools are at their largest, which their limits do not allow.
+            reasons = (why or _BEYOND,)
+            answer: JointAnswer = "never" if verdict == "never-within-limits" else "not-decided"
+            return replace(growth, joint=JointVerdict(verdict=answer, reasons=reasons), reasons=reasons)
         devices = count_devices(placed.fleet, self._pools, added)
         held = find_held(self._open(added), works, frozenset().union(*devices.values()))
         return replace(growth, devices=devices, held=held)
@@ -259,10 +313,23 @@ def find_costs(pools: Sequence[NodePool]) -> tuple[int, ...]:
     """What one more node of each pool costs, in whole numbers: its price, where all have one, and of equal ones fewer nodes."""
     prices = [pool.price for pool in pools if pool.price is not None]
     if len(prices) < len(pools):
-        return (1,) * len(pools)
+        # Of equally few nodes those with fewer devices, and of these the pools that come first.
+        sizes = [
+            1_000 * pool.spare[0].device_count + number if pool.spare else 0
+            for number, pool in enumerate(pools)
+        ]
+        one = 1 + sum(size * len(pool.spare) for size, pool in zip(sizes, pools, strict=True))
+        return tuple(one + size for size in sizes)
     digits = max(-int(price.as_tuple().exponent) for price in prices)
     nodes = sum(len(pool.spare) for pool in pools)
     return tuple(int(price.scaleb(max(digits, 0))) * (nodes + 1) + 1 for price in prices)
+
+
+def _cut(limit: SharedLimit) -> tuple[int, list[int]]:
+    """A unit in which a limit has small numbers, and what nodes take in it, rounded down: so it allows what it allowed, or more."""
+    unit = math.gcd(*limit.takes) or 1
+    unit <<= max((limit.left // unit).bit_length() - _BITS, 0)
+    return unit, [each // unit for each in limit.takes]
 
 
 def _find_steps(

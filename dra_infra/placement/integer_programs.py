@@ -145,29 +145,36 @@ def grow(
     pods: Sequence[EqualPods],
     there: Sequence[int],
     pools: Sequence[Growing],
+    shared: Sequence[tuple[int, Sequence[int]]],
     *,
     seconds: float,
 ) -> tuple[int, ...] | None:
-    """The steps of each pool with which all pods find room at the lowest cost; None where there are none, or no time.
+    """The steps of each pool with which all pods find room at the lowest cost; empty where there are none, None without time.
 
     Args:
         kinds: The nodes, those that may be added among them; of each only states that hold a pod of each DaemonSet there.
         pods: The pods; those of DaemonSets are in the states.
         there: How many nodes of each kind there are without steps.
         pools: The nodes that may be added.
+        shared: Limits of them together: how much there may be, and what a step of each pool takes.
         seconds: Time to solve it.
     """
-    model = _Model(len(pods) + len(kinds), seconds)
+    first = len(pods) + len(kinds)
+    model = _Model(first + len(shared), seconds)
     for number, kind in enumerate(kinds):
         for filling in kind.fillings:
             column = {
                 which: each for which, each in enumerate(filling.counts) if each and not pods[which].on_each
             }
             model.add({len(pods) + number: 1, **column}, worth=0, most=len(kind.nodes))
-    for pool in pools:
+    # Sums are equal to their limits, so what a limit leaves is a column of its own.
+    for row, (left, _) in enumerate(shared):
+        model.add({first + row: 1}, worth=0, most=left)
+    for which, pool in enumerate(pools):
         added = {len(pods) + number: -each for number, each in pool.nodes.items()}
+        added |= {first + row: takes[which] for row, (_, takes) in enumerate(shared) if takes[which]}
         model.add(added, worth=-pool.cost, most=pool.most)
-    limits = [*(0 if each.on_each else each.count for each in pods), *there]
+    limits = [*(0 if each.on_each else each.count for each in pods), *there, *(left for left, _ in shared)]
     return model.fill(limits, last=len(pools))
 
 
@@ -182,6 +189,7 @@ class _Model:
     def __init__(self, rows: int, seconds: float) -> None:
         self._rows = rows
         self._seconds = seconds
+        self._has_none = False
         self._columns: list[dict[int, int]] = []
         self._worth: list[int] = []
         self._most: list[int] = []
@@ -215,9 +223,11 @@ class _Model:
         return Assignment(most, chosen, weights if bound == most else ())
 
     def fill(self, limits: Sequence[int], *, last: int) -> tuple[int, ...] | None:
-        """The *last* columns where all sums are equal to their limits, and the worth is the most."""
+        """The *last* columns where all sums are equal to their limits, and the worth is the most; empty where they never are."""
         solved = self._solve(limits, whole=True, equal=True) if self._columns else None
-        return tuple(round(each) for each in solved[1][-last:]) if solved else None
+        if solved is None:
+            return () if self._has_none else None
+        return tuple(round(each) for each in solved[1][-last:])
 
     def _solve(
         self, limits: Sequence[int], *, whole: bool, equal: bool = False
@@ -249,6 +259,7 @@ class _Model:
         solver.setOptionValue("mip_rel_gap", 0.0)
         solver.passModel(lp)
         solver.run()
+        self._has_none = solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = solver.getSolution()

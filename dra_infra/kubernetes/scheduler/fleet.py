@@ -105,6 +105,7 @@ class Fleet:
         classes: The device classes that the drivers of the fleet ship, sorted by name.
         notes: What was in the source and is not part of the answer, in the user's words.
         pools: The node pools that may grow; what they have now is among the nodes.
+        limits: What several of them may have together.
         billing: What their prices are in.
     """
 
@@ -114,6 +115,7 @@ class Fleet:
     classes: tuple[DeviceClass, ...] = ()
     notes: tuple[str, ...] = ()
     pools: tuple[NodePool, ...] = ()
+    limits: tuple[SharedLimit, ...] = ()
     billing: Billing = field(default_factory=Billing)
 
     @property
@@ -123,8 +125,12 @@ class Fleet:
 
     @property
     def at_limits(self) -> Fleet:
-        """The fleet with all its pools as large as they may be, under the same name."""
+        """The fleet with each pool as large as it alone may be, even where not all may at once, under the same name."""
         return replace(self.grown([len(pool.spare) for pool in self.pools]), name=self.name)
+
+    def allows(self, added: Sequence[int]) -> bool:
+        """True where shared limits leave room for so many more nodes of each pool, or of the first of them."""
+        return all(limit.leaves(added) >= 0 for limit in self.limits)
 
     def with_classes(self, classes: Iterable[DeviceClass]) -> Fleet:
         """The fleet with these classes too; one that it has under the same name stays as it is."""
@@ -143,14 +149,15 @@ class Fleet:
             return self
         nodes = (*self.nodes, *(node for each in more for node in each.nodes))
         slices = (*self.slices, *(slice_ for each in more for slice_ in each.slices))
-        sizes = ", ".join(
+        sizes = [
             f"{pool.name} x {pool.now + number}"
             for pool, number in zip(self.pools, added, strict=True)
             if number
-        )
+        ]
+        sizes[8:] = ["..."][: len(sizes[8:])]
         return replace(
             self,
-            name=f"{self.name} with {sizes}",
+            name=f"{self.name} with {', '.join(sizes)}",
             nodes=tuple(sorted(nodes, key=lambda node: node.name)),
             slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name or "")),
         )
@@ -162,6 +169,27 @@ class Fleet:
             *(node.to_manifest() for node in self.nodes),
             *(slice_.to_manifest() for slice_ in self.slices),
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SharedLimit:
+    """What further nodes of several pools may have of one thing together: a NodePool that takes several machines is such pools.
+
+    Args:
+        pool: The user's name of them together.
+        what: A resource, or `nodes`.
+        left: How much of it further nodes may have, in whole units, of CPU in thousandths.
+        takes: How much one more node of each of the fleet's pools takes, in their order and in the same unit.
+    """
+
+    pool: str
+    what: str
+    left: int
+    takes: tuple[int, ...]
+
+    def leaves(self, added: Sequence[int]) -> int:
+        """What is left of it with so many more nodes of each pool, or of the first of them; below zero where it is too little."""
+        return self.left - sum(each * number for each, number in zip(self.takes, added, strict=False))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -215,7 +215,7 @@ def test_prices_for_pools_that_were_left_out_are_refused_with_the_reason(tmp_pat
         price_pools(load_fleet(str(tmp_path / "fleet.yaml")), {"gpu": Decimal(1)})
     (problem,) = caught.value.problems
     assert problem.message.endswith(
-        "has no node pools; node pool gpu is left out: its machine (not named) is not known here, and it has no node"
+        "has no node pools; node pool gpu is left out: its requirements name no machine that is known here, and it has no node"
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet, load_snapshot
-from dra_infra.catalog.pool_objects import WITHOUT_LIMIT
+from dra_infra.catalog.pool_objects import MOST_OF_ALL, WITHOUT_LIMIT
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import NodeTaint
 
@@ -234,13 +234,19 @@ def needs(key, operator, *values):
 
 
 @pytest.mark.parametrize(
-    ("requirements", "machine"),
+    ("requirements", "machines"),
     [
         ([needs("family", "In", "p5"), needs("size", "In", "48xlarge")], "p5.48xlarge"),
+        ([needs("family", "In", "p5")], "p5.48xlarge p5.4xlarge"),
         ([needs("gpu-name", "In", "h100"), needs("gpu-count", "Lt", "8")], "p5.4xlarge"),
         (
-            [needs("category", "In", "g"), needs("generation", "Gt", "5"), needs("gpu-name", "In", "l4")],
-            "g6.48xlarge",
+            [
+                needs("category", "In", "g"),
+                needs("generation", "Gt", "5"),
+                needs("gpu-name", "In", "l4"),
+                needs("gpu-count", "Gt", "1"),
+            ],
+            "g6.12xlarge g6.24xlarge g6.48xlarge",
         ),
         ([needs("family", "In", "g6e"), needs("gpu-count", "Gte", "8")], "g6e.48xlarge"),
         ([needs("gpu-memory", "Gt", "81919"), needs("gpu-name", "In", "a100")], "p4de.24xlarge"),
@@ -248,38 +254,104 @@ def needs(key, operator, *values):
             [needs("family", "In", "p4d", "p5"), needs("family", "NotIn", "p4d"), needs("cpu", "Gt", "100")],
             "p5.48xlarge",
         ),
-        ([needs("node.kubernetes.io/instance-type", "In", "g6.xlarge", "g6.12xlarge")], "g6.12xlarge"),
+        (
+            [needs("node.kubernetes.io/instance-type", "In", "g6.xlarge", "p5.48xlarge")],
+            "g6.xlarge p5.48xlarge",
+        ),
+        ([needs("node.kubernetes.io/instance-type", "In", "hgx-h100", "hgx-h100", "l4")], "hgx-h100 l4"),
         ([needs("family", "In", "g4dn"), needs("memory", "Lte", "16384")], "g4dn.xlarge"),
-        ([needs("family", "In", "g5"), needs("local-nvme", "Lt", "600")], "g5.2xlarge"),
+        ([needs("family", "In", "g5"), needs("local-nvme", "Lt", "600")], "g5.2xlarge g5.xlarge"),
     ],
 )
-def test_a_pool_of_karpenter_grows_by_the_machine_with_most_gpus_that_its_requirements_allow(
-    load, requirements, machine
-):
+def test_a_pool_of_karpenter_grows_by_each_machine_that_its_requirements_allow(load, requirements, machines):
     fleet = load(changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits={"nodes": 2}))
-    (pool,) = fleet.pools
-    assert pool.machine == machine
-    labels = pool.spare[0].nodes[0].labels
-    assert labels["node.kubernetes.io/instance-type"] == machine
-    assert labels[f"{AWS}family"] == machine.partition(".")[0]
-    assert labels[f"{AWS}gpu-manufacturer"] == "nvidia"
+    assert " ".join(sorted(pool.machine for pool in fleet.pools)) == machines
+    several = len(fleet.pools) > 1
+    names = [node.name for pool in fleet.pools for each in pool.spare for node in each.nodes]
+    assert len(set(names)) == len(names) == 2 * len(fleet.pools)
+    for pool in fleet.pools:
+        assert (pool.name, pool.most) == (f"gpu/{pool.machine}" if several else "gpu", 2)
+        labels = pool.spare[0].nodes[0].labels
+        assert labels["node.kubernetes.io/instance-type"] == pool.machine
+        assert labels["karpenter.sh/nodepool"] == "gpu"
+        assert labels.get(f"{AWS}family", pool.machine) == pool.machine.partition(".")[0]
+    ones = (1,) * len(fleet.pools)
+    assert [(each.pool, each.what, each.left, each.takes) for each in fleet.limits] == (
+        [("gpu", "nodes", 2, ones)] if several else []
+    )
+
+
+G6 = [needs("family", "In", "g6"), needs("gpu-count", "Gt", "1")]
 
 
 @pytest.mark.parametrize(
-    ("limits", "machine", "most"),
+    ("limits", "most", "shared"),
     [
-        ({"nvidia.com/gpu": 5}, "g6.24xlarge", 1),
-        ({"cpu": 20}, "g6.4xlarge", 1),
-        ({"nvidia.com/gpu": 16}, "g6.48xlarge", 2),
-        ({"cpu": "383"}, "g6.48xlarge", 1),
-        ({"cpu": "384"}, "g6.48xlarge", 2),
-        ({"cpu": 1}, "g6.48xlarge", 0),
+        ({"nvidia.com/gpu": 5}, {"12xlarge": 1, "24xlarge": 1}, {"nvidia.com/gpu": (5, (4, 4))}),
+        (
+            {"nvidia.com/gpu": 16},
+            {"12xlarge": 4, "24xlarge": 4, "48xlarge": 2},
+            {"nvidia.com/gpu": (16, (4, 4, 8))},
+        ),
+        ({"cpu": "95500m"}, {"12xlarge": 1}, {}),
+        (
+            {"cpu": "384", "nodes": 3, "strange": "many"},
+            {"12xlarge": 3, "24xlarge": 3, "48xlarge": 2},
+            {"cpu": (384_000, (48_000, 96_000, 192_000)), "nodes": (3, (1, 1, 1))},
+        ),
+        (
+            {},
+            dict.fromkeys(("12xlarge", "24xlarge", "48xlarge"), WITHOUT_LIMIT),
+            {"nodes": (WITHOUT_LIMIT, (1, 1, 1))},
+        ),
+        ({"cpu": 1}, {}, {}),
     ],
 )
-def test_a_machine_counts_whole_in_limits_and_a_larger_one_is_passed_over(load, limits, machine, most):
-    requirements = [needs("family", "In", "g6")]
-    fleet = load(changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits=limits))
-    assert [(pool.machine, pool.most) for pool in fleet.pools] == [(machine, most)][: bool(most)]
+def test_machines_count_whole_in_the_limits_that_they_share(load, limits, most, shared):
+    fleet = load(changed(KARPENTER, template={"spec": {"requirements": G6}}, limits=limits))
+    assert {pool.machine.removeprefix("g6."): pool.most for pool in fleet.pools} == most
+    assert {each.what: (each.left, each.takes) for each in fleet.limits} == shared
+    assert any("has no limit" in note for note in fleet.notes) == (not limits)
+
+
+def test_what_nodes_of_a_pool_have_is_not_left_for_others_of_its_machines(load):
+    nodes = in_cluster(2, **{"karpenter.sh/nodepool": "gpu", "node.kubernetes.io/instance-type": "mine"})
+    pool = changed(KARPENTER, template={"spec": {"requirements": G6}}, limits={"nvidia.com/gpu": 30})
+    fleet = load(*nodes, pool)
+    (limit,) = fleet.limits
+    assert (limit.left, limit.takes) == (14, (8, 4, 4, 8))
+    assert [(each.name, each.now, each.most) for each in fleet.pools] == [
+        ("gpu/mine", 2, 3),
+        ("gpu/g6.12xlarge", 0, 3),
+        ("gpu/g6.24xlarge", 0, 3),
+        ("gpu/g6.48xlarge", 0, 1),
+    ]
+    names = [node.name for each in (fleet.at_limits,) for node in each.nodes]
+    assert len(names) == len(set(names)) == 10
+
+
+def test_nodes_of_a_machine_of_ec2_count_whole_in_limits(load):
+    nodes = in_cluster(
+        1, **{"karpenter.sh/nodepool": "gpu", "node.kubernetes.io/instance-type": "g6.48xlarge"}
+    )
+    pool = changed(KARPENTER, template={"spec": {"requirements": G6}}, limits={"cpu": 384})
+    fleet = load(*nodes, pool)
+    (limit,) = fleet.limits
+    assert (limit.left, limit.takes) == (192_000, (192_000, 48_000, 96_000))
+    assert [(each.machine, each.now, each.most) for each in fleet.pools] == [
+        ("g6.48xlarge", 1, 2),
+        ("g6.12xlarge", 0, 4),
+        ("g6.24xlarge", 0, 2),
+    ]
+
+
+def test_of_many_machines_so_many_nodes_are_looked_at_that_memory_holds(load):
+    requirements = [needs("category", "In", "g", "p")]
+    fleet = load(
+        changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits={"cpu": 10_000})
+    )
+    assert sum(pool.most for pool in fleet.pools) <= MOST_OF_ALL
+    assert any("is taken to get at most " in note for note in fleet.notes)
 
 
 def node_class(**spec):
@@ -402,20 +474,15 @@ def test_nodes_of_karpenter_have_the_requirements_that_leave_one_value(load):
 @pytest.mark.parametrize(
     ("requirements", "told"),
     [
-        ([needs("category", "In", "p")], "machines with different GPUs (NVIDIA A100-SXM4-40GB, "),
-        ([needs("family", "In", "p99")], "allow no machine that is known here"),
+        ([needs("family", "In", "p99")], "name no machine that is known here"),
         (
             [needs("family", "In", "p5"), needs("gpu-count", "Gt", "many")],
-            "allow no machine that is known here",
+            "name no machine that is known here",
         ),
-        ([needs("hypervisor", "In", "nitro")], "its machine (not named) is not known here"),
-        (
-            [needs("family", "In", "p5")],
-            "may take any of p5.48xlarge, p5.4xlarge: it is taken to grow by p5.48xlarge, which",
-        ),
+        ([needs("hypervisor", "In", "nitro")], "name no machine that is known here"),
     ],
 )
-def test_what_requirements_leave_open_is_told(load, requirements, told):
+def test_requirements_that_mean_no_known_machine_are_told(load, requirements, told):
     fleet = load(*in_cluster(1), changed(KARPENTER, template={"spec": {"requirements": requirements}}))
     assert any(note.startswith("node pool gpu ") and told in note for note in fleet.notes), fleet.notes
 

@@ -7,12 +7,16 @@ from decimal import Decimal
 from itertools import product
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
+from dra_infra.catalog import load_fleet
+from dra_infra.catalog.node_pools import price_pools
+from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool, SharedLimit
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement import growth as searching
-from dra_infra.placement.growth import find_growth
+from dra_infra.placement.growth import find_growth, place_within_limits
 from dra_infra.placement.scheduling import place
 
 from . import conftest as build
@@ -70,6 +74,8 @@ def find_cheapest(fleet, manifests):
     costs = []
     priced = all(pool.price is not None for pool in fleet.pools)
     for added in product(*(range(len(pool.spare) + 1) for pool in fleet.pools)):
+        if not fleet.allows(added):
+            continue
         placed = place(manifests, fleet.grown(added))
         assert placed.joint.verdict != "not-decided"
         if placed.joint.works:
@@ -88,6 +94,7 @@ def check(fleet, manifests):
     priced = all(pool.price is not None for pool in fleet.pools)
     assert (found.added_cost if priced else sum(found.added)) == cheapest
     assert found.is_cheapest
+    assert fleet.allows(found.added)
     assert (found.verdict == "fits-now") == (not any(found.added))
     assert found.joint.works.pending == ()
     assert 0 <= found.idle <= found.device_count
@@ -124,6 +131,121 @@ def test_of_empty_pools_with_prices_the_cheapest_together_grow(pools, pods):
     check(*a_pooled(pools, pods))
 
 
+SHARED = st.lists(
+    st.tuples(st.integers(0, 5), st.lists(st.integers(0, 3), min_size=3, max_size=3)), min_size=1, max_size=2
+)
+
+
+def shared(fleet, limits, scale=1):
+    """The fleet with limits of its pools together; a scale gives amounts that floats hold with an error."""
+    return replace(
+        fleet,
+        limits=tuple(
+            SharedLimit(
+                pool="p",
+                what="nvidia.com/gpu",
+                left=left * scale + scale // 7,
+                takes=tuple(each * scale + (each and number) for number, each in enumerate(takes))[
+                    : len(fleet.pools)
+                ],
+            )
+            for left, takes in limits
+        ),
+    )
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pools=EMPTY, pods=DEPLOYMENTS, limits=SHARED, scale=st.sampled_from([1, 10**13]))
+def test_machines_of_one_pool_grow_within_the_limits_that_they_share(pools, pods, limits, scale):
+    fleet, manifests = a_pooled(pools, pods)
+    check(shared(fleet, limits, scale), manifests)
+
+
+MACHINES = {"g6.xlarge": (1, 4), "g6.12xlarge": (4, 48), "g6.24xlarge": (4, 96), "p5.4xlarge": (1, 16)}
+"""GPUs and CPUs of machines of EC2."""
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(
+    prices=st.dictionaries(st.sampled_from(list(MACHINES)), st.integers(1, 9), min_size=1),
+    is_priced=st.booleans(),
+    gpus=st.integers(1, 9),
+    cpus=st.integers(4, 150),
+    pods=st.lists(
+        st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from(["1", "20"]), st.integers(1, 3)),
+        min_size=1,
+        max_size=2,
+    ),
+)
+def test_a_nodepool_of_karpenter_grows_by_the_best_combination_of_its_machines(
+    tmp_path, prices, is_priced, gpus, cpus, pods
+):
+    """What limits allow is counted here from a table of machines, and each combination of at most three nodes is placed."""
+    machines = list(prices)
+    needs = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": machines}]
+    spec = {
+        "limits": {"nvidia.com/gpu": gpus, "cpu": cpus, "nodes": 3},
+        "template": {"spec": {"requirements": needs}},
+    }
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec}
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(pool))
+    fleet = load_fleet(str(tmp_path / "fleet.yaml"))
+    if is_priced and fleet.pools:
+        fleet = price_pools(fleet, {name: Decimal(price) for name, price in prices.items()})
+    manifests = [build.a_class("gpu", 'device.driver == "gpu.nvidia.com"')]
+    for number, (count, cpu, replicas) in enumerate(pods):
+        manifests.append(build.a_template(f"t{number}", build.a_request(count=count)))
+        fields = {"replicas": replicas, "requests": {"cpu": cpu}}
+        manifests.append(build.a_deployment(f"w{number}", f"template:t{number}", **fields))
+    grown = [pool.machine for pool in fleet.pools]
+    costs = []
+    for added in product(range(4), repeat=len(grown)):
+        taken = [
+            sum(MACHINES[name][of] * each for name, each in zip(grown, added, strict=True)) for of in (0, 1)
+        ]
+        if sum(added) <= 3 and taken[0] <= gpus and taken[1] <= cpus:
+            joint = place(manifests, fleet.grown(added)).joint
+            assert joint.verdict != "not-decided"
+            if joint.works:
+                costs.append(
+                    sum(
+                        (prices[name] if is_priced else 1) * each
+                        for name, each in zip(grown, added, strict=True)
+                    )
+                )
+    found = find_growth(manifests, place(manifests, fleet))
+    if found is None:
+        assert not costs
+    elif costs:
+        assert found.is_cheapest
+        assert (found.added_cost if is_priced else sum(found.added)) == min(costs)
+    else:
+        assert found.verdict == found.joint.verdict + "-within-limits" == "never-within-limits"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(pools=EMPTY, pods=PODS, limits=SHARED, tries=st.sampled_from([1, 64]))
+def test_within_limits_that_are_shared_what_is_told_without_an_integer_program_is_true(
+    pools, pods, limits, tries
+):
+    fleet, manifests = a_pooled(pools, [{**each, "shared": False} for each in pods])
+    fleet = shared(fleet, limits)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "has_solver", lambda: False)
+        patch.setattr(searching, "TRIES", tries)
+        found = find_growth(manifests, place(manifests, fleet))
+    cheapest = find_cheapest(fleet, manifests)
+    assert fleet.allows(found.added)
+    if found.verdict != "not-decided":
+        assert found.fits == (cheapest is not None)
+    if found.fits and found.is_cheapest:
+        assert found.added_cost == cheapest
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(pools=POOLS, pods=PODS, tries=st.sampled_from([1, 64]))
 def test_without_an_integer_program_what_is_told_is_true(pools, pods, tries):
@@ -141,7 +263,7 @@ def test_without_an_integer_program_what_is_told_is_true(pools, pods, tries):
         assert (found.added_cost if priced else sum(found.added)) == cheapest
 
 
-def sizes(pools, **pods):
+def a_platform_of(pools, limits=(), **pods):
     """Pools of nodes of eight GPUs by name, now and at most and price; a Deployment `wN` for pods with N GPUs each."""
     nodes, found = [], []
     for name, (now, most, price) in pools.items():
@@ -162,7 +284,12 @@ def sizes(pools, **pods):
     for name, replicas in pods.items():
         manifests.append(build.a_template(f"t{name[1:]}", build.a_request(count=int(name[1:]))))
         manifests.append(build.a_deployment(name, f"template:t{name[1:]}", replicas=replicas))
-    fleet = replace(build.a_fleet(*nodes), pools=tuple(found), billing=Billing(currency="USD"))
+    billing = Billing(currency="USD")
+    return replace(build.a_fleet(*nodes), pools=tuple(found), limits=limits, billing=billing), manifests
+
+
+def sizes(*args, **pods):
+    fleet, manifests = a_platform_of(*args, **pods)
     return find_growth(manifests, place(manifests, fleet))
 
 
@@ -189,6 +316,53 @@ def test_what_never_fits_is_proven_at_the_limits():
     never = sizes({"a3": (2, 3, None)}, w8=4)
     assert (never.verdict, never.added, never.added_cost) == ("never-within-limits", (0,), None)
     assert never.reasons[0].startswith("with a3 x 3, 32 devices asked")
+
+
+def gpus(left):
+    return (SharedLimit(pool="gpu", what="nvidia.com/gpu", left=left, takes=(8, 8)),)
+
+
+def test_that_all_pods_fit_only_beyond_what_machines_may_have_together_is_proven_in_numbers():
+    both = {"gpu/a": (0, 4, "2"), "gpu/b": (0, 4, "1")}
+    assert sizes(both, gpus(40), w8=5).added == (1, 4)
+    never = sizes(both, gpus(39), w8=5)
+    assert (never.verdict, never.joint.verdict, never.added) == ("never-within-limits", "never", (0, 0))
+    assert str(never) == (
+        "never within the limits: further nodes with which all pods fit have at least 40 nvidia.com/gpu of node pool gpu, "
+        "and its limit leaves 39"
+    )
+    assert sizes(both, gpus(39), w8=9).reasons[0].startswith("with gpu/a x 4 and gpu/b x 4, 72 devices asked")
+
+
+def test_what_fits_only_beyond_the_limits_never_does_in_the_placement_within_them():
+    fleet, manifests = a_platform_of({"gpu/a": (0, 4, "2"), "gpu/b": (0, 4, "1")}, gpus(39), w8=5)
+    placement = place_within_limits(manifests, fleet, taken=NOTHING_TAKEN, release=None)
+    assert [each.verdict for each in placement.workloads] == ["fits"]
+    assert (placement.joint.verdict, placement.growth.verdict) == ("never", "never-within-limits")
+
+
+@pytest.mark.parametrize(("left", "verdict"), [(320, "fits-grown"), (312, "not-decided")])
+def test_without_the_solver_limits_that_are_shared_are_kept_for_many_nodes(monkeypatch, left, verdict):
+    monkeypatch.setattr(searching, "has_solver", lambda: False)
+    found = sizes({"gpu/a": (0, 40, "2"), "gpu/b": (0, 40, "1")}, gpus(left), w8=40)
+    assert (found.verdict, found.added) == (verdict, (0, 40) if found.fits else (0, 0))
+    assert not (found.fits and found.is_cheapest)
+    assert found.joint.works if found.fits else found.joint.verdict == "not-decided"
+
+
+def test_of_equally_few_nodes_without_prices_those_with_fewer_devices_grow():
+    large, small = (build.a_fleet(build.gpus(name, count)) for name, count in (("l", 8), ("s", 1)))
+    pools = tuple(
+        NodePool(name=f"gpu/{each.nodes[0].name}", machine="m", now=0, spare=(each,))
+        for each in (large, small)
+    )
+    manifests = [
+        build.a_class(),
+        build.a_template("t", build.a_request()),
+        build.a_deployment("w", "template:t"),
+    ]
+    fleet = replace(build.a_fleet(), pools=pools)
+    assert find_growth(manifests, place(manifests, fleet)).added == (0, 1)
 
 
 def test_growth_is_found_for_many_nodes_at_once():
