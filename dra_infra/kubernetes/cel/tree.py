@@ -10,7 +10,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from typing import Final, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 Scalar: TypeAlias = bool | int | float | str | bytes | None
 
@@ -242,7 +242,7 @@ def call_deeply(
         sys.setrecursionlimit(limit)
 
 
-def is_bind(node: Node) -> bool:
+def is_bind(node: Node) -> TypeGuard[Comprehension]:
     """Checks that the node is `cel.bind(name, init, result)` as the macro expands it."""
     return (
         isinstance(node, Comprehension)

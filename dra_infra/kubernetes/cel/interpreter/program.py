@@ -7,7 +7,6 @@ valToDeviceAttribute in the `cel` package of DRA, and ConvertToNative of each ty
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.semver import Semver
@@ -164,7 +163,8 @@ def _planned(planner: Planner, tree: CheckedTree) -> Step | str:
     """The closure, or why there is none."""
     try:
         if _is_deep(tree):
-            return partial(call_deeply, call_deeply(planner.plan, tree.root))
+            step = call_deeply(planner.plan, tree.root)
+            return lambda scope: call_deeply(step, scope)
         return planner.plan(tree.root)
     except (UndecidedError, PanicError) as error:
         # Constants are evaluated here; a server that panics over one answers with a failure of its own.
