@@ -18,7 +18,7 @@ from typing import Final
 import click
 
 from dra_infra.cli.explain_questions import Found, read_live, read_offline
-from dra_infra.cli.explain_report import Report, describe, to_json
+from dra_infra.cli.explain_report import Report, describe, in_python, to_json
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.codes import CODES
 from dra_infra.errors import Problem, ProblemsError
@@ -96,7 +96,7 @@ def run(
     report = Report(
         asking=asking,
         causes=tuple(dict.fromkeys(causes)),
-        answer=answer,
+        answer=answer and in_python(answer, found.made),
         where=found.where,
         joint=found.joint,
         growth=found.growth,

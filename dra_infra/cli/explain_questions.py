@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +52,7 @@ from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.placement.scheduling import ORDERS_LEFT, place
 from dra_infra.placement.workloads import plan_claim
+from dra_infra.program_objects import ProgramObject
 from dra_infra.review.running import Running, key_of, owners_of
 from dra_infra.sources.questions import ask_program
 from dra_infra.target import ClusterTarget, check_target
@@ -75,6 +76,8 @@ class Found:
     undecided: tuple[Reason, ...] = ()
     fits: str = ""
     refusal: Callable[[Question], str] = lambda _: ""
+    made: Mapping[str, ProgramObject] = field(default_factory=dict)
+    """What components of a program make, by kind, namespace and name."""
 
 
 def read_offline(
@@ -175,6 +178,7 @@ def read_offline(
         undecided=undecided,
         fits=fits,
         refusal=lambda question: find_refusal(question, manifests, subject, taken, release, known),
+        made={str(ref_of(each.manifest)): each for each in program.objects if each.component},
     )
 
 

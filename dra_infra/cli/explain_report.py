@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
-from dra_infra.explanation.records import FitVerdict
+from dra_infra.explanation.records import Change, FitVerdict
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import Growth, JointVerdict, Reason
+from dra_infra.program_objects import ProgramObject, get_field
+from dra_infra.program_writing.python_text import write
+from dra_infra.program_writing.selector_texts import read_selector
 from dra_infra.review.placement_texts import describe_growth
 
 _NODES: Final = 6
@@ -259,6 +263,50 @@ def _suggestions(found: Sequence[Suggestion], report: Report) -> Iterator[str]:
             yield from (f"           {change.line}" for change in changes)
         if each.refused:
             yield f"         the quota says: {each.refused}"
+
+
+_SELECT: Final = r"selectors\[{}\]\.cel\.expression"
+_FIELDS: Final = re.compile(
+    rf"spec\.{_SELECT.format(1)}|(?:spec\.)?spec\.devices\.requests\[(\d+)\]\.exactly\.(?:{_SELECT.format(0)}|(count))"
+)
+"""Fields that are an argument: a class begins with the selector of its driver, so that its second one is the user's."""
+_ARGUED: Final = ("GpuClaim(", "GpuClaimTemplate(", "GpuDeviceClass(", "SharedGpu(")
+
+
+def in_python(answer: Explanation, made: Mapping[str, ProgramObject]) -> Explanation:
+    """The answer with changes of what components make as changes of their arguments, in Python.
+
+    Args:
+        answer: The answer.
+        made: The objects that components make, by kind, namespace and name.
+    """
+    found = []
+    for each in answer.suggestions:
+        changes = tuple(line for change in each.changes for line in _in_python(change, made))
+        where = "; ".join(dict.fromkeys(change.where for change in changes))
+        line = "; ".join(change.line for change in changes)
+        found.append(replace(each, changes=changes, where=where, line=line))
+    return replace(answer, suggestions=tuple(found))
+
+
+def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> list[Change]:
+    name, _, path = change.where.partition(": ")
+    item, field = made.get(name), _FIELDS.fullmatch(path)
+    if item is None or field is None or not item.component.startswith(_ARGUED):
+        return [change]
+    requests = get_field(item.manifest, path.partition("[")[0]) if field[1] else ()
+    # What is one request by this name is written without a list.
+    is_short = not requests or [each.get("name") for each in requests] == ["gpu"]
+    argument, cel = "count" if field[2] else "select", change.line.removeprefix("expression: ")
+    if field[2]:
+        text = f"count={change.line.rpartition(' ')[2]}"
+    elif cel == change.line:
+        text = "(leave out select)"
+    else:
+        cel = cel[1:-1].replace("''", "'") if cel.startswith("'") else cel
+        text = f"select={write(read_selector(cel).code)}"
+    where = f"{item.component}.{'' if is_short else f'requests[{field[1]}].'}{argument}"
+    return [Change(where=where, line=line) for line in text.splitlines()]
 
 
 def _devices(names: Sequence[str]) -> str:

@@ -677,3 +677,61 @@ def test_pods_of_others_that_a_rule_of_the_program_evicts_hold_nothing(command, 
         ],
     )
     assert "evicted, and placed anew with the others: 1 pod of ReplicaSet ml/others" in said.err
+
+
+A_REQUEST = 'dra.DeviceRequest("%s", device_class="gpu.nvidia.com", select=%s)'
+A100 = 'dra.gpu.product.contains("A100")'
+
+
+def a_program(folder: Path, *lines: str) -> None:
+    program = (
+        "import dra_infra as dra",
+        "import pulumi_kubernetes as k8s",
+        *lines,
+        'pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}',
+        'spec = {"template": {"spec": trainer.attach(pod)}}',
+        'k8s.batch.v1.Job("train", metadata={"name": "train", "namespace": "ml"}, spec=spec)',
+    )
+    (folder / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (folder / "__main__.py").write_text("\n".join(program))
+
+
+@pytest.mark.parametrize(
+    ("written", "where", "line"),
+    [
+        (
+            'device_class="gpu.nvidia.com", select=dra.gpu.memory >= "90Gi"',
+            'GpuClaimTemplate("trainer").select',
+            'select=dra.gpu.memory >= "81559Mi"',
+        ),
+        ('device_class="gpu.nvidia.com", count=9', 'GpuClaimTemplate("trainer").count', "count=8"),
+        (
+            f"requests=[{A_REQUEST % ('a', 'None')}, {A_REQUEST % ('b', A100)}]",
+            'GpuClaimTemplate("trainer").requests[1].select',
+            "(leave out select)",
+        ),
+        (
+            'device_class=dra.GpuDeviceClass("other", select=dra.gpu.product.contains("A100"))',
+            'GpuDeviceClass("other").select',
+            "(leave out select)",
+        ),
+    ],
+)
+def test_changes_of_what_components_make_are_python(command, tmp_path, written, where, line):
+    a_program(tmp_path, f'trainer = dra.GpuClaimTemplate("trainer", {written}, namespace="ml")')
+    said = command("explain", "job/train", ".", "--fleet", "hgx-h100 x 1", "--json", cwd=tmp_path)
+    found = json.loads(said.out)["answer"]["suggestions"]
+    assert {"where": where, "line": line} in [change for each in found for change in each["changes"]]
+    assert not any("expression: " in each["line"] for each in found)
+
+
+def test_changes_of_objects_that_the_user_makes_stay_as_they_are(command, tmp_path):
+    a_program(
+        tmp_path,
+        "from types import SimpleNamespace",
+        'claim = dra.MigPartition("slice", profile="1g.10gb", namespace="ml", count=9)',
+        "trainer = SimpleNamespace(attach=lambda pod: claim.attach(pod))",
+    )
+    said = command("explain", "job/train", ".", "--fleet", "hgx-h100 x 1", "--json", cwd=tmp_path)
+    found = json.loads(said.out)["answer"]["suggestions"]
+    assert not any("MigPartition" in each["where"] for each in found)
