@@ -30,7 +30,7 @@ from dra_infra.program.project import (
 )
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
-from dra_infra.sources.files import SUFFIXES
+from dra_infra.sources.files import files_in
 from dra_infra.sources.manifests import build_side, read_side
 from dra_infra.sources.subject import Source, find_source
 
@@ -186,7 +186,11 @@ def _top_of(folder: Path) -> Path:
 def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> Source:
     """Find the source at *path*; a folder of a project that holds manifests and no Python is manifests."""
     is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
-    has_manifests = is_plain and any(each.suffix in SUFFIXES for each in path.iterdir())
+    found = [each for each in files_in(path) if isinstance(each, Path)] if is_plain else []
+    # Files in folders below may be what Python there reads.
+    has_manifests = any(each.parent == path for each in found) or (
+        bool(found) and not any(path.rglob("*.py"))
+    )
     is_made = (path / "Chart.yaml").exists() or is_kustomization(path)
     kind = "manifests" if has_manifests and not is_made else None
     return find_source(path, kind, stack=stack, config=config)

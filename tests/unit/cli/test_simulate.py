@@ -407,3 +407,15 @@ def test_a_file_of_kinds_among_the_manifests_is_not_told_as_not_seen(manifests):
     assert [line for line in result.stderr.splitlines() if line.startswith("not seen: ")] == [
         f"not seen: file {other}: it holds no Kubernetes object"
     ]
+
+
+@pytest.mark.parametrize(("more", "is_program"), [("", False), ("k8s/prod/made.py", True)])
+def test_a_folder_of_a_project_with_manifests_below_it_is_manifests(tmp_path, more, is_program):
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text("")
+    (tmp_path / "k8s/prod").mkdir(parents=True)
+    (tmp_path / "k8s/prod/serving.yaml").write_text(yaml.safe_dump_all([CLASS, TEMPLATE, SERVING]))
+    if more:
+        (tmp_path / more).write_text("")
+    result = simulate(tmp_path / "k8s", "--fleet", "hgx-h100 x 1")
+    assert ("Deployment ml/serving" not in result.output) == is_program
