@@ -99,7 +99,7 @@ class _Base:
 
     Args:
         root: The folder or file at the base; it may not exist there.
-        top: Its repository, or *root* itself.
+        top: Its repository, or *root* itself where it is in none.
         head_top: The repository of the head, likewise.
         left_out: What of it is not there.
     """
@@ -251,7 +251,7 @@ def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterat
         if not asked.base_path.exists():
             raise ProgramError([_no_base_path(asked.base_path)])
         root = asked.base_path.absolute()
-        yield _Base(root=root, top=root, head_top=source.root)
+        yield _Base(root=root, top=_top_of(root), head_top=_top_of(source.root))
         return
     assert asked.base is not None  # noqa: S101  (one of both is given)
     if not source.root.exists():
@@ -354,7 +354,8 @@ def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> tuple
 
 
 def _render_base(source: Source, asked: Asked, base: _Base, label: str, after: Program) -> Side:
-    files, missing = values_at_base(asked.values, base.head_top, base.top)
+    tops = (source.root, base.root) if asked.base_path else (base.head_top, base.top)
+    files, missing = values_at_base(asked.values, *tops)
     try:
         before = render(base.root, files, source, asked, label, inside=base.top)
     except ProblemsError as error:
@@ -419,6 +420,13 @@ def _repository_of(source: Source) -> Repository:
     if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
         find_repository(typed)
     return find_repository(existing(source))
+
+
+def _top_of(root: Path) -> Path:
+    """The repository around a folder or file, all of which its side may read; itself where it is in none."""
+    with contextlib.suppress(ProgramError):
+        return find_repository(root).top
+    return root
 
 
 def existing(source: Source) -> Path:

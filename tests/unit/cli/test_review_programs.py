@@ -114,6 +114,18 @@ def test_a_project_above_the_repository_is_not_ours(project, command):
     assert json.loads(answer.out)["source"] == "manifests"
 
 
+def test_a_side_reads_what_lies_above_its_folder_in_its_repository(tree, command):
+    above = "import pathlib, sys\nsys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))\nimport shared\n"
+    for side in ("base", "head"):
+        tree.write(f"{side}/apps/infra/Pulumi.yaml", "name: app\nruntime: python\n")
+        tree.write(f"{side}/apps/infra/__main__.py", above + OBJECT % "old")
+        tree.write(f"{side}/shared.py", "")
+    paths = ("head/apps/infra", "--base-path", "base/apps/infra")
+    answer = command("review", *paths, "--format", "json", cwd=tree.root)
+    found = json.loads(answer.out)
+    assert (answer.code, found["changes"], found["notKnown"]) == (0, [], [])
+
+
 @pytest.mark.parametrize("program", [OBJECT % "new", "raise ValueError('boom')\n"], ids=["a review", "none"])
 def test_reports_are_written_through_no_link(project, review, tmp_path: Path, program: str):
     victim = tmp_path / "bashrc"
