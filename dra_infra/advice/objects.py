@@ -39,7 +39,7 @@ from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError
@@ -141,7 +141,7 @@ def check_objects(
         targets: Another cluster for some of the objects, by position.
         driver: Release line of NVIDIA's driver whose attributes count.
         classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
-        beside: Namespaces and claim templates that exist beside those in *objects*; they are not judged.
+        beside: Namespaces, claims and claim templates that exist beside those in *objects*; they are not judged.
 
     Raises:
         InvalidSpecError: When *target* or *driver* is wrong.
@@ -165,8 +165,8 @@ def _check_objects(
     releases_of_target = target.releases
     own = _classes(objects, releases_of_target[-1])
     # That a namespace is missing is told by the input alone, which has all of them or none.
-    templates = [each for each in beside if each.get("kind") == "ResourceClaimTemplate"]
-    known_objects = KnownObjects.gather([*templates, *objects], classes=(*classes, *own))
+    claims = [each for each in beside if each.get("kind") in CLAIM_KINDS]
+    known_objects = KnownObjects.gather([*claims, *objects], classes=(*classes, *own))
     if any(manifest.get("kind") == "ComputeDomain" for manifest in objects):
         # Few inputs hold one, and the module takes 0.1 s to load.
         from dra_infra.advice.drivers import advise_compute_domains

@@ -140,7 +140,9 @@ def read_offline(
         placed=find_placed(scene, cluster.fleet.nodes, cluster.objects) if cluster else None,
     )
     objects = ProgramObjects(manifests, chosen.classes, release, taken, known)
-    asking = ask_program(manifest, around, manifests, running, part=subject.part, kinds=known)
+    asking = ask_program(
+        manifest, around, manifests, running, part=subject.part, kinds=known, held=objects.held
+    )
     workload = find_workload(objects, subject)
     asked = plan_claim(objects, subject) if subject.kind in CLAIM_KINDS else workload
     joint, growth, alone = None, None, None

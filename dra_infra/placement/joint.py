@@ -240,6 +240,10 @@ def open_program(
     beside: list[Workload] = []
     left_out: list[Workload] = []
     notes += taken.notes if claim is None else ()
+    notes += [
+        f"ResourceClaim {namespace}/{name} is allocated, so pods that use it go where it can be used"
+        for namespace, name in sorted(objects.joined)
+    ]
     for number, each in enumerate(others):
         if number >= len(evicted) and isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):
             left_out.append(each)

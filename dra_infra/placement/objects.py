@@ -9,7 +9,7 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -28,7 +28,7 @@ class ProgramObjects:
         manifests: The objects of the program.
         shipped: Classes of the fleet.
         release: The server that stores them.
-        taken: With namespaces, LimitRanges, quotas, RuntimeClasses and claim templates of others.
+        taken: With namespaces, LimitRanges, quotas, RuntimeClasses, claims and claim templates of others.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
@@ -63,6 +63,12 @@ class ProgramObjects:
                 # The driver's controller makes it; without it the pods of a rack would not be decided.
                 named = "ResourceClaimTemplate", made["metadata"]["name"]
                 self._claims.setdefault(named, []).append((namespace, made))
+        self.held = {
+            identity_of(each): each for each in taken.templates if value_at(each, "status", "allocation")
+        }
+        """Claims of others that are allocated and stay so, by namespace and name."""
+        self.joined = set[tuple[str, str]]()
+        """Those of them that pods which were read use too."""
         self.served = self._find_served(shipped)
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
+from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
@@ -25,7 +26,7 @@ from dra_infra.kubernetes.scheduler import node_filters
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
+from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, REQUIRED, PodShape, read_shape
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.placement.demand import (
     ONLY_AFTER_UP,
@@ -201,8 +202,52 @@ def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
     return _read_workload(template, {}, objects)
 
 
+def at_allocations(template: PodTemplate, held: Mapping[tuple[str, str], Mapping[str, Any]]) -> PodTemplate:
+    """The pods without claims of others that are allocated already, on nodes from which these can be used.
+
+    A claim stays among their entries where it has not room for all of them.
+
+    Args:
+        template: The pods.
+        held: The claims by namespace and name.
+    """
+    spec, entries = template.spec, mappings(template.spec.get("resourceClaims"))
+    for entry in entries:
+        claim = held.get((template.owner.namespace or "default", str(entry.get("resourceClaimName"))))
+        users = mappings(value_at(claim, "status", "reservedFor"))
+        if claim and len(users) + (template.most or template.replicas or 0) <= MAX_RESERVED:
+            left = [each for each in mappings(spec.get("resourceClaims")) if each != entry]
+            spec = _on_nodes({**spec, "resourceClaims": left}, value_at(claim, "status", "allocation"))
+    return replace(template, spec=spec)
+
+
+def _on_nodes(spec: Mapping[str, Any], allocation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pod spec that requires what an allocation requires of nodes, too."""
+    if "nodeSelector" not in allocation:
+        return spec
+    terms = mappings(value_at(allocation, "nodeSelector", "nodeSelectorTerms"))
+    affinity = mapping(spec.get("affinity"))
+    of_nodes = mapping(affinity.get("nodeAffinity"))
+    if REQUIRED in of_nodes:
+        # Either is a list of which one term has to hold, and a term without a requirement holds nowhere.
+        terms = [
+            {key: [*mappings(own.get(key)), *mappings(term.get(key))] for key in _REQUIREMENTS}
+            for own in mappings(value_at(of_nodes, REQUIRED, "nodeSelectorTerms"))
+            if any(own.get(key) for key in _REQUIREMENTS)
+            for term in terms
+        ]
+    of_nodes = {**of_nodes, REQUIRED: {"nodeSelectorTerms": terms}}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": of_nodes}}
+
+
+_REQUIREMENTS: Final = ("matchExpressions", "matchFields")
+
+
 def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
-    owner = template.owner
+    owner, named = template.owner, {each.claim_name for each in template.claims}
+    template = at_allocations(template, objects.held)
+    namespace, joined = owner.namespace or "default", named - {each.claim_name for each in template.claims}
+    objects.joined |= {(namespace, name) for name in joined if name}
     spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
@@ -346,6 +391,11 @@ def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObj
     ref, demand = found
     if isinstance(demand, Undecided):
         return list(demand.reasons)
+    if shared and (ref.namespace, ref.name) in objects.held:
+        message = (
+            f"{ref} is allocated, and has not room for all pods of {owner}: at most {MAX_RESERVED} may use it"
+        )
+        return [Reason(code="not-modelled", message=message)]
     return Entry(name=claim.name, object=ref, demand=demand, shared=shared)
 
 

@@ -150,7 +150,9 @@ class DeviceNames:
         """`4 x H100 80GB HBM3 and 1 x MIG 1g.10gb`, with the sign for times; each device counts once."""
         keys = dict.fromkeys(key_of(choice) for choice in devices)
         counts = Counter(self.models.get(key, key[0]) for key in keys)
-        return join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no devices"
+        return (
+            join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no more devices"
+        )
 
     def are_alike(self, nodes: Sequence[NodePlacement]) -> bool:
         """True where each node gives the same models in the same order; of very many nodes that is not looked up."""

@@ -157,7 +157,6 @@ class Running:
             return self.taken
         released = {key for key in self.claims if self._is_released(key, going, going | own)}
         taken, _ = _find_taken(self, own | going, released)
-        shared = (self.objects[key] for key in sorted(released) if len(self.owners_of(key)) == 1)
         notes = []
         if made:
             number = sum(each.replicas or 0 for each in made.values())
@@ -166,11 +165,7 @@ class Running:
         if bare:
             notes.append(f"evicted, and made anew by no controller: Pod {join_words(bare, most=8)}")
         return replace(
-            taken,
-            templates=(*taken.templates, *shared),
-            evicted=tuple(made.values()),
-            gone=frozenset(going | released),
-            notes=tuple(notes),
+            taken, evicted=tuple(made.values()), gone=frozenset(going | released), notes=tuple(notes)
         )
 
     def _find_tainted(
@@ -250,13 +245,18 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
         onto = amounts.setdefault(node, {})
         for name, amount in requests.items():
             onto[name] = onto.get(name, 0) + amount
+    claims = (
+        {**claim, "status": {}} if _key(claim) in released else claim
+        for claim in running.of_kind("ResourceClaim")
+        if running.owners_of(_key(claim)) == (_key(claim),) and _key(claim) not in own
+    )
     taken = Taken(
         devices=devices,
         shares=shares,
         amounts=amounts,
         pods=tuple(pods) if any(running.of_kind("Pod")) else None,
         policies=_find_others(running, own, _POLICIES),
-        templates=_find_others(running, own, _TEMPLATES),
+        templates=(*_find_others(running, own, _TEMPLATES), *claims),
         made=_find_made(running, own),
     )
     return taken, unreadable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
@@ -15,6 +16,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.placement.workloads import at_allocations
 from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 
@@ -29,6 +31,7 @@ def ask_program(
     *,
     part: str = "",
     kinds: WorkloadKinds | None = None,
+    held: Mapping[tuple[str, str], Manifest] = MappingProxyType({}),
 ) -> Asking:
     """The question about one object.
 
@@ -39,6 +42,7 @@ def ask_program(
         running: Objects of the cluster, where claims and templates may be too.
         part: Which of its pods, where the object makes several kinds of them.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        held: Claims of others that are allocated and stay so, by namespace and name.
 
     Raises:
         ProgramError: `subject-not-known` for a part that is not there, or where none is named of several with claims.
@@ -52,7 +56,8 @@ def ask_program(
     template = _choose(subject, list(find_pod_templates(with_runtime(manifest, manifests), kinds)), part)
     if template is None:
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
-    subject = replace(subject, part=template.owner.part)
+    subject, written = replace(subject, part=template.owner.part), template
+    template = at_allocations(template, held)
     # The driver's controller makes templates of ComputeDomains.
     made = [
         each
@@ -82,7 +87,7 @@ def ask_program(
             question = around.ask(claims, template)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
-    if question is not None and not question.claims:
+    if question is not None and not question.claims and template.claims == written.claims:
         causes.append(_without_claims(subject))
         question = None
     return Asking(

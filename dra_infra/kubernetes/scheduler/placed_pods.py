@@ -263,7 +263,7 @@ class Taken:
         amounts: What running pods take of each node, by its name.
         pods: Running pods with the names of their nodes; None when it is not known which run.
         policies: Namespaces, LimitRanges, ResourceQuotas, RuntimeClasses and DeviceTaintRules.
-        templates: ResourceClaimTemplates of others, which pods may name.
+        templates: ResourceClaimTemplates of others, and their ResourceClaims, which pods may name.
         made: What others' claims and pods count for in quotas, by namespace.
         evicted: Pods of others that have lost their node or devices and are not among *pods*, as controllers make them anew.
         gone: Kind, namespace and name of these pods and of others that nobody makes anew, and of the claims that they leave.

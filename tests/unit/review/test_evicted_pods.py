@@ -264,20 +264,73 @@ def test_pods_that_share_a_claim_are_placed_with_it_when_all_of_them_go(make):
     assert placed(a_snapshot(make, [first, second, claim]), a_program(make, count=5)).joint.verdict == "never"
 
 
-def test_a_claim_that_others_still_use_is_not_free(make):
-    pods = [
-        running_pod(name, node, range(4), claim="pair", owner=("Job", "pair")) for name, node in ("a0", "b1")
+def a_pair(*nodes, terms=None):
+    """Pods `a`, `b`, ... on these nodes, and a claim with four GPUs that all of them use."""
+    names = "abcdef"[: len(nodes)]
+    made = [
+        running_pod(name, node, range(4), claim="pair", owner=("Job", "pair"))
+        for name, node in zip(names, nodes, strict=True)
     ]
-    (first, claim), (second, _) = pods
-    first["spec"]["nodeName"], second["spec"]["nodeName"] = "n0", "n1"
-    claim["status"]["reservedFor"] = [{"resource": "pods", "name": each, "uid": each} for each in "ab"]
-    snapshot = a_snapshot(make, [first, second, claim])
+    claim = made[0][1]
+    claim["status"]["reservedFor"] = [{"resource": "pods", "name": each, "uid": each} for each in names]
+    if terms is not None:
+        claim["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
+    return [*(pod for pod, _ in made), claim]
+
+
+def of_name(*names):
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": list(names)}]}
+
+
+@pytest.mark.parametrize(
+    ("terms", "verdict"),
+    [
+        (None, "always"),
+        ([of_name("n0")], "never"),
+        ([of_name("n0"), of_name("n1")], "always"),
+        ([of_name("n2"), {}], "never"),
+    ],
+    ids=["all nodes", "the node that goes", "both nodes", "another node"],
+)
+def test_a_claim_that_a_pod_which_stays_uses_too_is_used_where_it_is_allocated(make, terms, verdict):
+    snapshot = a_snapshot(make, a_pair("n0", "n1", terms=terms))
     fleet = change_fleet(snapshot.fleet, WhatIf(drain=("n0",)), RELEASE)
     running = Running.of(snapshot)
     taken = running.without_evicted((), fleet, RELEASE, {"n0"})
     assert taken.devices == running.taken.devices
     placement = place([], fleet, taken=taken, release=RELEASE)
-    assert placement.joint.verdict == "not-decided"
+    assert (placement.evicted, placement.joint.verdict) == (1, verdict)
+
+
+def test_a_claim_with_all_the_pods_that_may_use_it_takes_no_more(make):
+    pods = a_pair("n0", "n1")
+    pods[-1]["status"]["reservedFor"] += [{"resource": "pods", "name": f"p{each}"} for each in range(254)]
+    snapshot = a_snapshot(make, pods)
+    fleet = change_fleet(snapshot.fleet, WhatIf(drain=("n0",)), RELEASE)
+    joint = placed(snapshot, nobody(make), rules=(), fleet=fleet, drained={"n0"}).joint
+    assert (joint.verdict, "at most 256" in joint.reasons[0]) == ("not-decided", True)
+
+
+@pytest.mark.parametrize(("affinity", "nodes"), [({}, ["n1"]), (on_node("n1"), ["n1"]), (on_node("n0"), [])])
+def test_pods_of_the_program_use_claims_of_others_where_they_are_allocated(make, affinity, nodes):
+    snapshot = a_snapshot(make, a_pair("n1", terms=[of_name("n1")]))
+    spec = {**make.pod_spec(claim="pair"), **affinity}
+    program = make.program(make.device_class(), make.workload("Job", "more", spec), kubernetes="1.37")
+    (answer,) = placed(snapshot, program, rules=()).workloads
+    assert [each.node for each in answer.nodes] == nodes
+    assert answer.verdict == ("fits" if nodes else "does-not-fit")
+
+
+def test_a_claim_of_others_that_has_no_devices_yet_gets_some(make):
+    claim = a_pair("n1")[-1]
+    claim["status"] = {}
+    program = make.program(
+        make.device_class(),
+        make.workload("Job", "more", make.pod_spec(claim="pair"), replicas=2),
+        kubernetes="1.37",
+    )
+    (answer,) = placed(a_snapshot(make, [claim]), program, rules=()).workloads
+    assert (answer.verdict, len(answer.pods[0].devices)) == ("fits", 4)
 
 
 def test_pods_of_one_controller_that_differ_are_told_apart(make):
