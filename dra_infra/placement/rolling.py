@@ -95,8 +95,8 @@ def step_rollovers(
         Progress by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
-    # Pods without claims are not followed, so nobody is held to be near them.
-    held = without_absent(opened.workloads)
+    # Pods without devices are not followed, so nobody is held to be near them. Of others only what is evicted moves.
+    held = without_absent([*opened.workloads, *filter(_has_devices, opened.bystanders)])
     ordered = (held[number] for number in in_order(held))
     workloads = {each.owner: each for each in ordered}
     moving = [each for each in rollovers if _is_decided(workloads, each)]
@@ -110,6 +110,10 @@ def step_rollovers(
     except _TooLongError:
         return {}
     return {step.rollover.new: step.progress() for step in steps}
+
+
+def _has_devices(workload: Workload) -> bool:
+    return isinstance(workload.plan, PodPlan) and workload.plan.uses_devices
 
 
 class _TooLongError(Exception):

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Progress, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
@@ -181,7 +182,8 @@ def _foresee_surge(
     surge = count_of(rollout.surge, "surge pod")
     devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
     message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
-    if progress is not None and progress.started:
+    has_room = room is None or room >= rollout.surge
+    if progress is not None and (has_room or progress.started):
         stuck = _or_stuck(Outlook(message=message), progress, fleet)
         if stuck.lacks_room:
             return stuck
@@ -237,6 +239,7 @@ NEW: Final = "+new"
 """Told apart from names of the base, for an object may change under its name; no name can hold a plus sign."""
 
 _NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
+_RULE: Final = "DeviceTaintRule"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -288,7 +291,7 @@ def _find_surge_room(
     placement = place(
         manifests,
         fleet,
-        taken=compared.running.taken,
+        taken=_find_taken(compared, fleet),
         last=frozenset(owners),
         release=compared.head.release,
         kinds=compared.kinds,
@@ -298,6 +301,12 @@ def _find_surge_room(
         for workload in placement.workloads
         if workload.owner in owners and workload.verdict != "not-decided"
     }
+
+
+def _find_taken(compared: Comparison, fleet: Fleet) -> Taken:
+    """What others take while the change rolls out, whose rules may evict some of them."""
+    manifests = [each.manifest for each in compared.head.objects]
+    return compared.running.without_evicted(manifests, fleet, compared.head.release)
 
 
 def _find_progress(
@@ -326,7 +335,7 @@ def _find_progress(
         manifests,
         fleet,
         list(rollovers.values()),
-        taken=compared.running.taken,
+        taken=_find_taken(compared, fleet),
         release=compared.head.release,
         kinds=compared.kinds,
     )
@@ -371,7 +380,7 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
 def _both_generations(
     base: Program, head: Program, pods: Mapping[ObjectRef, int | None]
 ) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
-    """The objects of the base, and under other names the head's workloads with the claims and classes that they need.
+    """The objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
 
     Args:
         base: What runs.
@@ -387,7 +396,8 @@ def _both_generations(
         for item in head.objects
         if item.ref.kind in _NAMES and known.get(item.ref) != item.manifest
     }
-    manifests: list[Mapping[str, Any]] = [item.manifest for item in base.objects]
+    manifests = [item.manifest for item in base.objects if item.ref.kind != _RULE]
+    manifests += [item.manifest for item in head.objects if item.ref.kind == _RULE]
     owners: dict[ObjectRef, ObjectRef] = {}
     for item in head.objects:
         if (item.ref.kind, item.ref.name) in renamed or item.ref in pods:

@@ -97,11 +97,11 @@ def a_snapshot(make, *groups, nodes=2, **node):
     )
 
 
-def a_program(make, *more, replicas=1, count=2):
+def a_program(make, *more, replicas=1, count=2, **pod):
     return make.program(
         make.device_class(),
         make.template("mine", "mine", count=count),
-        make.workload("Deployment", "mine", make.pod_spec(template="mine"), replicas=replicas),
+        make.workload("Deployment", "mine", make.pod_spec(template="mine", **pod), replicas=replicas),
         *more,
         kubernetes="1.37",
     )
@@ -173,6 +173,25 @@ def test_a_review_says_that_evicted_pods_find_no_room(make):
     assert (found.before.evicted, found.before.joint.verdict) == (0, "always")
     same = compare(head, head, base_label="base", fleet=snapshot.fleet, snapshot=snapshot)
     assert (same.before.evicted, same.problems) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("gpus", "evicted", "waits"),
+    [(4, 0, False), (5, 0, True), (3, 2, False), (3, 3, True)],
+    ids=["room", "too little on the other node", "room beside evicted pods", "too little beside them"],
+)
+def test_a_rollout_has_the_devices_that_a_rule_of_the_change_leaves(make, gpus, evicted, waits):
+    rule = make.object(
+        "DeviceTaintRule", "service", RULE["spec"], api_version="resource.k8s.io/v1", namespace=""
+    )
+    base, head = (
+        a_program(make, count=gpus),
+        a_program(make, rule, count=gpus, image="registry.example.com/app:2"),
+    )
+    snapshot = a_snapshot(make, running_pod("a", "n0", range(evicted)))
+    found = compare(base, head, base_label="base", fleet=snapshot.fleet, snapshot=snapshot)
+    assert found.problems == ()
+    assert ("workload-rolls" in [each.code for each in found.dangers]) == waits
 
 
 @pytest.mark.parametrize(
