@@ -45,7 +45,8 @@ def with_runtime(manifest: Mapping[str, Any], manifests: Sequence[Mapping[str, A
         else {**job, "replicas": 1}
         for job in mappings(value_at(runtime, "template", "spec", "replicatedJobs"))
     ]
-    return {**manifest, "spec": {**spec, "replicatedJobs": jobs}}
+    policy = runtime.get("podGroupPolicy")
+    return {**manifest, "spec": {**spec, "replicatedJobs": jobs, "podGroupPolicy": policy}}
 
 
 def _train(job: Mapping[str, Any], nodes: Any, resources: Any) -> dict[str, Any]:

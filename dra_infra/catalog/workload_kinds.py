@@ -126,6 +126,8 @@ class _KindEntry(_Entry):
     source: str = ""
     parts: Annotated[list[_PartEntry], Field(max_length=32)] = []
     gang: bool = False
+    gang_by: _Path | None = None
+    gang_of: _Path | None = None
     suspended_by: Annotated[list[_Path], Field(max_length=8)] = []
     fields: Annotated[dict[_Path, str], Field(max_length=16)] = {}
     annotations: Annotated[dict[str, str], Field(max_length=16)] = {}
@@ -136,7 +138,8 @@ class _KindEntry(_Entry):
             group=self.group,
             kind=self.kind,
             parts=tuple(each.read() for each in self.parts),
-            gang=self.gang,
+            gang=read_steps(self.gang_by or "") if self.gang or self.gang_by else None,
+            gang_of=read_steps(self.gang_of or ""),
             on_change=self.on_change,
             unmodelled=(
                 *((read_steps(path), SUSPENDED) for path in self.suspended_by),

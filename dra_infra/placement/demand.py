@@ -28,6 +28,7 @@ from dra_infra.kubernetes.api.resource_claim import (
     ResourceClaimTemplate,
 )
 from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api.workload_kinds import Gang
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ExtendedDemand
@@ -274,7 +275,7 @@ class Workload:
         unmodelled: What they use and the answer leaves out.
         affinity_to: Workloads whose pods have to be there before, for required affinity names them.
         most: The most pods that an autoscaler makes of it; None where nothing scales it.
-        gang: Whether the object needs all of its pods, those of its other parts too, to do anything.
+        gang: The pods that these need beside them to do anything, themselves among them; None where they need none.
     """
 
     owner: ObjectRef
@@ -283,7 +284,7 @@ class Workload:
     unmodelled: tuple[str, ...] = ()
     affinity_to: tuple[ObjectRef, ...] = ()
     most: int | None = None
-    gang: bool = False
+    gang: Gang | None = None
 
 
 def find_unknown(value: Any, path: str) -> list[str]:

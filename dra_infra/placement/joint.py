@@ -15,7 +15,8 @@ A program is read and the fleet opened for it here, in the same way for all that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -77,12 +78,10 @@ class ObjectMakers:
 
         Before them come the pods that no node lets in, for quotas count these too.
         """
-        if not self._quotas:
-            return list(workloads), {}
         made: list[Workload] = []
         refused: dict[ObjectRef, str] = {}
-        quotas = self._quotas.copy()
-        for each in (*self._program.left_out, *workloads):
+        quotas, asked = self._quotas.copy(), [*self._program.left_out, *workloads]
+        for each in asked if self._quotas else ():
             plan, number = each.plan, each.replicas
             if isinstance(plan, PodPlan):
                 wanted = self._program.free.answer(plan).eligible if number is None else number
@@ -95,9 +94,15 @@ class ObjectMakers:
                         f"{each.owner}: {show_refusal(alone, wanted, why)}" if why else beside
                     )
             made.append(replace(each, replicas=number))
-        # A gang that is not made whole does nothing.
-        cut = {each.owner.whole for each in made if each.gang and each.owner in refused}
-        made = [replace(each, replicas=0) if each.owner.whole in cut else each for each in made]
+        made = made or asked
+        # A gang of which too few pods are made does nothing.
+        cut = _find_cut(asked, [each.replicas or 0 for each in made])
+        blamed = {each.gang for each in made if each.owner in refused}
+        for each in made:
+            if each.gang and each.gang in cut and each.gang not in blamed:
+                needed = f"{each.owner} waits for {cut[each.gang]:,} pods of {each.gang.owner}"
+                refused[each.owner] = f"{needed}, and there are fewer"
+        made = [replace(each, replicas=0) if each.gang and each.gang in cut else each for each in made]
         return made[len(self._program.left_out) :], refused
 
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
@@ -116,6 +121,22 @@ class ObjectMakers:
                 return number, f"{what} is refused, for {refusal}"
             quotas.charge(owner.namespace, use)
         return number, ""
+
+
+def _find_cut(workloads: Sequence[Workload], numbers: Iterable[int]) -> dict[Gang, int]:
+    """The gangs of which so few pods are there that they do nothing, with how many they need.
+
+    Args:
+        workloads: All of them, with the pods that are asked for.
+        numbers: How many pods of each are there.
+    """
+    asked, there = Counter[Gang](), Counter[Gang]()
+    for each, number in zip(workloads, numbers, strict=True):
+        if each.gang is not None:
+            asked[each.gang] += each.replicas or 0
+            there[each.gang] += number
+    needed = {gang: gang.least or asked[gang] for gang in asked if asked[gang]}
+    return {gang: least for gang, least in needed.items() if there[gang] < least}
 
 
 def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
@@ -361,14 +382,10 @@ def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlace
     first = placement = _place_once(free, workloads)
     left = list(workloads)
     while True:
-        short = [
-            each.owner.whole
-            for each, pods in zip(left, placement.pods, strict=True)
-            if each.gang and each.replicas is not None and len(pods) < each.replicas
-        ]
-        if not short:
+        short = next(iter(_find_cut(left, map(len, placement.pods))), None)
+        if short is None:
             return replace(placement, order=first.order)
-        left = [replace(each, replicas=0) if each.owner.whole == short[0] else each for each in left]
+        left = [replace(each, replicas=0) if each.gang == short else each for each in left]
         placement = _place_once(free, left)
 
 

@@ -12,7 +12,7 @@ from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -51,6 +51,7 @@ class ProgramObjects:
             class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
         }
         self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+        self._groups: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._demands: dict[ObjectRef, Demand | Undecided] = {}
         # The program's own come first, for of two with one name the first is found.
         for manifest in (*self.manifests, *taken.templates):
@@ -59,6 +60,8 @@ class ProgramObjects:
                 self.classes[name] = manifest
             elif kind in CLAIM_KINDS:
                 self._claims.setdefault((kind, name), []).append((namespace, manifest))
+            elif kind == "PodGroup" and str(manifest.get("apiVersion")).startswith("scheduling.k8s.io/"):
+                self._groups[namespace, name] = mapping(manifest.get("spec"))
             elif kind == "ComputeDomain" and (made := channel_template(manifest)):
                 # The driver's controller makes it; without it the pods of a rack would not be decided.
                 named = "ResourceClaimTemplate", made["metadata"]["name"]
@@ -100,6 +103,12 @@ class ProgramObjects:
             for name in self.classes
         ]
         return ServedResources(classes, self.release, frozenset(self.classes) - frozenset(known))
+
+    def find_group(self, template: PodTemplate) -> Mapping[str, Any]:
+        """The spec of the PodGroup that pods name; empty where it is not there, or the server drops the name."""
+        name = value_at(template.spec, "schedulingGroup", "podGroupName")
+        found = self._groups.get((template.owner.namespace or "default", str(name)), {})
+        return found if self.release.enabled("GenericWorkload") else {}
 
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
         """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""

@@ -10,7 +10,7 @@ from dra_infra.explanation import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -205,13 +205,14 @@ class _Scheduler:
         self, workloads: Sequence[Workload], answers: Sequence[WorkloadPlacement]
     ) -> list[WorkloadPlacement]:
         """The answers, where a part of an object that needs all of its pods fits only beside its other parts."""
-        gangs: dict[ObjectRef, list[int]] = {}
+        gangs: dict[Gang, list[int]] = {}
         for number, each in enumerate(workloads):
             if each.gang and answers[number].verdict == "fits":
-                gangs.setdefault(each.owner.whole, []).append(number)
+                gangs.setdefault(each.gang, []).append(number)
         found = list(answers)
-        for owner, numbers in gangs.items():
-            if len(numbers) < 2:
+        for gang, numbers in gangs.items():
+            asked = sum(workloads[number].replicas or 0 for number in numbers)
+            if len(numbers) < 2 or (gang.least or asked) < asked:
                 continue
             joint = self._judge_beside(without_absent([workloads[number] for number in numbers]))
             if joint.works is not None:
@@ -219,7 +220,7 @@ class _Scheduler:
             verdict: FitVerdict = "does-not-fit" if joint.verdict == "never" else "not-decided"
             code = "gang-does-not-fit" if joint.verdict == "never" else ORDERS_LEFT
             how = "its parts" if joint.verdict == "never" else "it is"
-            reason = Reason(code=code, message=f"{owner} needs all of its pods, and {how} {joint}")
+            reason = Reason(code=code, message=f"{gang.owner} needs all of its pods, and {how} {joint}")
             for number in numbers:
                 found[number] = replace(
                     found[number], verdict=verdict, more_pods=0, reasons=(reason, *found[number].reasons)

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
+from dra_infra.catalog.workload_kinds import QUEUE_LABEL
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate, WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
     Use,
     count_claim,
@@ -217,18 +218,19 @@ def at_allocations(template: PodTemplate, held: Mapping[tuple[str, str], Mapping
         users = mappings(value_at(claim, "status", "reservedFor"))
         if claim and len(users) + (template.most or template.replicas or 0) <= MAX_RESERVED:
             left = [each for each in mappings(spec.get("resourceClaims")) if each != entry]
-            spec = _on_nodes({**spec, "resourceClaims": left}, value_at(claim, "status", "allocation"))
+            selector = value_at(claim, "status", "allocation", "nodeSelector")
+            spec = _on_nodes({**spec, "resourceClaims": left}, selector)
     return replace(template, spec=spec)
 
 
-def _on_nodes(spec: Mapping[str, Any], allocation: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod spec that requires what an allocation requires of nodes, too."""
-    if "nodeSelector" not in allocation:
+def _on_nodes(spec: Mapping[str, Any], selector: Any) -> Mapping[str, Any]:
+    """A pod spec that requires what a node selector does, too; None selects all nodes."""
+    if selector is None:
         return spec
-    terms = mappings(value_at(allocation, "nodeSelector", "nodeSelectorTerms"))
+    terms = mappings(value_at(selector, "nodeSelectorTerms"))
     affinity = mapping(spec.get("affinity"))
     of_nodes = mapping(affinity.get("nodeAffinity"))
-    if REQUIRED in of_nodes:
+    if of_nodes.get(REQUIRED) is not None:
         # Either is a list of which one term has to hold, and a term without a requirement holds nowhere.
         terms = [
             {key: [*mappings(own.get(key)), *mappings(term.get(key))] for key in _REQUIREMENTS}
@@ -244,10 +246,10 @@ _REQUIREMENTS: Final = ("matchExpressions", "matchFields")
 
 
 def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
-    owner, named = template.owner, {each.claim_name for each in template.claims}
+    owner, written = template.owner, template.claims
     template = at_allocations(template, objects.held)
-    namespace, joined = owner.namespace or "default", named - {each.claim_name for each in template.claims}
-    objects.joined |= {(namespace, name) for name in joined if name}
+    gone = [str(each.claim_name) for each in written if each not in template.claims]
+    objects.joined |= {(owner.namespace or "default", name) for name in gone}
     spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
@@ -268,7 +270,7 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     if isinstance(extended, Undecided):
         reasons.extend(extended.reasons)
         extended = None
-    daemon = owner.kind == "DaemonSet"
+    daemon, gang = owner.kind == "DaemonSet", template.gang or _find_gang(template, objects)
     decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
     plan = PodPlan(
         entries=tuple(entries),
@@ -284,10 +286,35 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         owner=owner,
         replicas=None if template.replicas is None else max(template.replicas, 0),
         plan=Undecided(tuple(reasons)) if reasons else plan,
-        unmodelled=find_unmodelled(template, manifest, objects.admission),
+        unmodelled=tuple(sorted(_find_unmodelled(template, manifest, objects))),
         most=template.most,
-        gang=template.gang,
+        gang=gang,
     )
+
+
+_GANGS_SINCE: Final = 37
+"""The minor in which the scheduler has gangs by the gate of PodGroups; before, that is another gate, which is not known here."""
+
+
+def _find_gang(template: PodTemplate, objects: ProgramObjects) -> Gang | None:
+    """The gang of the PodGroup that the pods name."""
+    if objects.release.number < _GANGS_SINCE:
+        return None
+    least = value_at(objects.find_group(template), "schedulingPolicy", "gang", "minCount")
+    name = value_at(template.spec, "schedulingGroup", "podGroupName")
+    owner = ObjectRef("PodGroup", str(name), template.owner.namespace)
+    return Gang(owner=owner, least=least) if isinstance(least, int) else None
+
+
+def _find_unmodelled(
+    template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects
+) -> Iterator[str]:
+    is_known = objects.release.number >= _GANGS_SINCE and objects.find_group(template)
+    known = "schedulingGroup (gang scheduling)" if is_known else ()
+    found = find_unmodelled(template, manifest, objects.admission)
+    yield from (each for each in found if not each.endswith(known))
+    if value_at(manifest, "metadata", "labels", QUEUE_LABEL):
+        yield f"metadata.labels.{QUEUE_LABEL} (no pods until Kueue admits it; they are placed as if it had)"
 
 
 def _read_shape(template: PodTemplate, spec: Mapping[str, Any]) -> PodShape:
@@ -377,6 +404,10 @@ def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObj
     shared = claim.claim_name is not None
     kind = "ResourceClaim" if shared else "ResourceClaimTemplate"
     name = claim.claim_name or claim.template_name
+    group = mappings(objects.find_group(template).get("resourceClaims"))
+    if not shared and claim.name in [each.get("name") for each in group]:
+        message = f"{owner}: claim {claim.name} is one for all pods of its PodGroup, which is not modelled"
+        return [Reason(code="not-modelled", message=message)]
     if not name and template.places:
         message = f"{owner}: an entry of {template.at('resourceClaims')} has a claim that its controller makes, which is not looked into"
         return [Reason(code="not-modelled", message=message)]

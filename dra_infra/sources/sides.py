@@ -444,9 +444,5 @@ def _nothing(source: Source) -> Problem:
 
 
 def _no_base_path(path: Path) -> Problem:
-    return Problem(
-        path="--base-path",
-        code="base-not-found",
-        message=f"{path} is not there",
-        hint=nearest_path(path) or "name the folder with the former state",
-    )
+    hint = nearest_path(path) or "name the folder with the former state"
+    return Problem(path="--base-path", code="base-not-found", message=f"{path} is not there", hint=hint)

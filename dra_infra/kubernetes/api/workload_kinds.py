@@ -5,9 +5,10 @@ The kinds of Kubernetes itself are here. Those of others have the same form, and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, Self
 
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings, name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
@@ -28,6 +29,13 @@ class PodClaimEntry:
     template_name: str | None = None
 
 
+class Gang(NamedTuple):
+    """Pods of an object, or of a PodGroup, that do nothing before so many of them run; None for all."""
+
+    owner: ObjectRef
+    least: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodTemplate:
     """The pods that an object makes from one template.
@@ -42,7 +50,7 @@ class PodTemplate:
         most: How many an autoscaler of the kind's own makes of it; None where the number is fixed.
         uncounted: Paths of fields that say how many, and whose value is not known.
         malformed: Paths of fields that say how many, and hold no number of pods: a text, 1.5, -1.
-        gang: Whether the object needs all of its pods to do anything.
+        gang: The pods that these need beside them to do anything, themselves among them; None where they need none.
         unmodelled: Paths of fields by which the controller does more than to make these pods, with what it does.
         places: Where parts of a composed pod spec are in the object, such as ``{"containers[0]": "spec.container"}``;
             empty where the object holds the pod spec as one.
@@ -56,7 +64,7 @@ class PodTemplate:
     most: int | None = None
     uncounted: tuple[str, ...] = ()
     malformed: tuple[str, ...] = ()
-    gang: bool = False
+    gang: Gang | None = None
     unmodelled: tuple[tuple[str, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -188,7 +196,8 @@ class WorkloadKind:
         kind: The kind.
         parts: Its pods.
         version: The only version that is meant; empty for all.
-        gang: Whether it needs all of its pods to do anything.
+        gang: A field that makes its pods a gang where it is set; empty where they always are one, None where they never are.
+        gang_of: A field that says how many of them it needs; all where it is not there.
         unmodelled: Fields by which its controller does more than to make pods, with what it does. A step of a path may
             be the whole name of an annotation.
         on_change: What becomes of its pods when a template changes, as the rest of a sentence that starts with the object;
@@ -199,7 +208,8 @@ class WorkloadKind:
     kind: str
     parts: tuple[PodPart, ...]
     version: str = ""
-    gang: bool = False
+    gang: Steps | None = None
+    gang_of: Steps = ()
     unmodelled: tuple[tuple[Steps, str], ...] = ()
     on_change: str = ""
 
@@ -222,8 +232,10 @@ class WorkloadKind:
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
-        metadata = mapping(manifest.get("metadata"))
-        name, namespace = name_of(manifest), str(metadata.get("namespace") or "")
+        namespace = str(_value(manifest, ("metadata", "namespace")) or "")
+        whole = ObjectRef(name_kind(self.kind, self.group), name_of(manifest), namespace)
+        least = max(_whole(_value(manifest, self.gang_of), 0), 0)
+        is_gang = self.gang is not None and _value(manifest, self.gang)
         unmodelled = self.find_set(manifest)
         for part in self.parts:
             for found, holder in part.find(manifest):
@@ -239,9 +251,7 @@ class WorkloadKind:
                 numbers = part.least if scales and part.least else part.numbers
                 counted = (*numbers, *(part.most if scales else ()))
                 yield PodTemplate(
-                    owner=ObjectRef(
-                        name_kind(self.kind, self.group), name, namespace, _name(part, manifest, stars)
-                    ),
+                    owner=replace(whole, part=_name(part, manifest, stars)),
                     path=show_steps(found if part.is_spec or part.composed else (*found, "spec")),
                     replicas=None if part.each_node else _product(numbers, manifest, stars),
                     most=_product(part.most, manifest, stars) if scales else None,
@@ -260,7 +270,7 @@ class WorkloadKind:
                         if path and path[-1] in _COUNTS
                         if not _is_count(_value(manifest, at := _bind(path, stars)))
                     ),
-                    gang=self.gang,
+                    gang=Gang(whole, least or None) if is_gang else None,
                     unmodelled=unmodelled,
                     places=places,
                 )
@@ -299,13 +309,12 @@ SUSPENDED: Final = "no pods until it is resumed; they are placed as if it were"
 def _of_kubernetes(
     group: str, kind: str, path: str, *numbers: Number, each_node: bool = False
 ) -> WorkloadKind:
-    part = PodPart(path=read_steps(path), numbers=numbers, each_node=each_node)
+    parts = (PodPart(path=read_steps(path), numbers=numbers, each_node=each_node),)
     unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
-    return WorkloadKind(group=group, kind=kind, version="v1", parts=(part,), unmodelled=unmodelled)
+    return WorkloadKind(group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled)
 
 
 _REPLICAS: Final = Number(at=("spec", "replicas"))
-_JOB: Final = ("spec", "jobTemplate")
 
 
 def _jobs(*above: str) -> Number:
@@ -323,7 +332,7 @@ BUILT_IN: Final = WorkloadKinds(
         _of_kubernetes("apps", "StatefulSet", "spec.template", _REPLICAS),
         _of_kubernetes("apps", "DaemonSet", "spec.template", each_node=True),
         _of_kubernetes("batch", "Job", "spec.template", _jobs()),
-        _of_kubernetes("batch", "CronJob", "spec.jobTemplate.spec.template", _jobs(*_JOB)),
+        _of_kubernetes("batch", "CronJob", "spec.jobTemplate.spec.template", _jobs("spec", "jobTemplate")),
     )
 )
 """The kinds of Kubernetes itself."""
@@ -419,10 +428,7 @@ def _whole(value: Any, otherwise: int) -> int:
 
 
 def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: _Found) -> int:
-    product = 1
-    for each in numbers:
-        product *= each.read(manifest, stars)
-    return product
+    return math.prod(each.read(manifest, stars) for each in numbers)
 
 
 def _name(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> str:

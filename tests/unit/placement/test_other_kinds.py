@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from dra_infra.placement.scheduling import place
+from dra_infra.target import ClusterTarget
 
 
 def a_template(build, *claims, **spec):
@@ -87,6 +90,97 @@ def test_a_gang_fits_only_with_all_of_its_parts(build):
     assert {each.reasons[0].code for each in placement.workloads} == {"gang-does-not-fit"}
     placement = place([*classes(build), gang], build.a_fleet(build.gpus("a", 8), build.gpus("b", 8)))
     assert {each.verdict for each in placement.workloads} == {"fits"}
+
+
+def test_a_volcano_job_needs_no_more_pods_than_it_says(build):
+    fleet = build.a_fleet(build.gpus("a", 4), build.gpus("b", 8))
+    job = a_volcano_job(build, "train", ("driver", 1, "template:t4"), ("workers", 2, "template:t8"))
+    other = build.a_deployment("c", "template:t4", kind="StatefulSet")
+    placed = {}
+    for least in (3, 2):
+        job["spec"]["minAvailable"] = least
+        answer = place([*classes(build), job, other], fleet)
+        placed[least] = {each.owner.part or each.owner.name: len(each.pods) for each in answer.workloads}
+        assert answer.joint.verdict == "never"
+    assert placed == {3: {"c": 1, "driver": 0, "workers": 0}, 2: {"c": 0, "driver": 1, "workers": 1}}
+
+
+def test_a_train_job_whose_runtime_has_a_pod_group_is_a_gang(build):
+    template = a_template(build, "template:t8")
+    job = {"name": "node", "template": {"metadata": {"labels": {}}, "spec": {"template": template}}}
+    spec = {
+        "podGroupPolicy": {"coscheduling": {}},
+        "template": {"spec": {"replicatedJobs": [job, {**job, "name": "b"}]}},
+    }
+    runtime = build.an_object("TrainingRuntime", "r", apiVersion="trainer.kubeflow.org/v1alpha1", spec=spec)
+    ref = {"runtimeRef": {"kind": "TrainingRuntime", "name": "r"}}
+    train = build.an_object("TrainJob", "train", apiVersion="trainer.kubeflow.org/v1alpha1", spec=ref)
+    answer = place([*classes(build), runtime, train], build.a_fleet(build.gpus("a", 8)))
+    assert {each.reasons[0].code for each in answer.workloads} == {"gang-does-not-fit"}
+
+
+GROUPED = ClusterTarget(
+    kubernetes="1.37", gates={"GenericWorkload": True, "DRAWorkloadResourceClaims": True}
+).releases[0]
+
+
+OLDER = ClusterTarget(kubernetes="1.36", gates={"GenericWorkload": True}).releases[0]
+
+
+def a_pod_group(build, least, **spec):
+    policy = {"gang": {"minCount": least}} if least else {"basic": {}}
+    return build.an_object(
+        "PodGroup", "g", apiVersion="scheduling.k8s.io/v1beta1", spec={"schedulingPolicy": policy, **spec}
+    )
+
+
+def two_of_a_group(build):
+    group = {"schedulingGroup": {"podGroupName": "g"}}
+    return [
+        build.a_deployment("a", "template:t4", replicas=1, **group),
+        build.a_deployment("b", "template:t8", replicas=1, **group),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("least", "release", "verdicts", "reason"),
+    [
+        (2, GROUPED, {"does-not-fit"}, "12 devices asked"),
+        (1, GROUPED, {"fits"}, "12 devices asked"),
+        (0, GROUPED, {"fits"}, "12 devices asked"),
+        (
+            3,
+            GROUPED,
+            {"does-not-fit"},
+            "Deployment ml/a waits for 3 pods of PodGroup ml/g, and there are fewer",
+        ),
+        (2, None, {"fits"}, "12 devices asked"),
+        (2, OLDER, {"fits"}, "12 devices asked"),
+    ],
+    ids=["both", "one of them", "no gang", "more than there are", "the gate is off", "1.36 has another gate"],
+)
+def test_pods_of_a_pod_group_with_a_gang_start_together(build, least, release, verdicts, reason):
+    manifests = [*classes(build), *two_of_a_group(build), a_pod_group(build, least)]
+    answer = place(manifests, build.a_fleet(build.gpus("a", 8)), release=release)
+    assert {each.verdict for each in answer.workloads} == verdicts
+    assert (answer.joint.verdict, answer.joint.reasons[0][: len(reason)]) == ("never", reason)
+    named = "spec.template.spec.schedulingGroup (gang scheduling)"
+    assert all((named in each.unmodelled) == (release is not GROUPED) for each in answer.workloads)
+
+
+def test_a_claim_for_all_pods_of_a_pod_group_is_not_decided(build):
+    claims = [{"name": "entry-0", "resourceClaimTemplateName": "t4"}]
+    manifests = [*classes(build), *two_of_a_group(build), a_pod_group(build, 0, resourceClaims=claims)]
+    answer = place(manifests, build.a_fleet(build.gpus("a", 8)), release=GROUPED)
+    assert {each.reasons[0].code for each in answer.workloads} == {"not-modelled"}
+
+
+def test_a_job_in_a_queue_of_kueue_is_told_to_wait(build):
+    job_set = a_job_set(build, "train", ("workers", 1, "template:t1"))
+    job_set["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "team"}
+    (workload,) = place([*classes(build), job_set], build.a_fleet(build.gpus("a", 8))).workloads
+    assert (workload.verdict, len(workload.unmodelled)) == ("fits", 1)
+    assert workload.unmodelled[0].startswith("metadata.labels.kueue.x-k8s.io/queue-name (no pods until")
 
 
 def test_jobs_of_two_groups_may_have_one_name(build):
