@@ -25,9 +25,9 @@ from dra_infra.explanation.asking import ref_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim
+from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim, count_object
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
@@ -37,7 +37,7 @@ from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
-from dra_infra.placement.objects import ProgramObjects
+from dra_infra.placement.objects import ProgramObjects, identity_of
 from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim, read_evicted
 
@@ -53,19 +53,20 @@ class ObjectMakers:
     def __init__(self, program: OpenProgram, made: Mapping[str, Use]) -> None:
         objects, self._program = program.objects, program
         self._quotas = Quotas(objects.policies, made)
-        self._refused_claims: dict[ObjectRef, str] = {}
+        self._refused: dict[ObjectRef, str] = {}
         if self._quotas:
             names, bridged = objects.extended_names, objects.release.enabled(GATE)
-            for manifest in objects.manifests:
+            # Pods count with those that controllers make.
+            for manifest in (each for each in objects.manifests if each.get("kind") != "Pod"):
+                namespace, name = identity_of(manifest)
+                use = count_object(manifest)
                 if manifest.get("kind") == "ResourceClaim":
-                    metadata = mapping(manifest.get("metadata"))
-                    namespace = str(metadata.get("namespace") or "default")
                     use = count_claim(manifest.get("spec"), names, bridged=bridged)
-                    if refusal := self._quotas.refusal(namespace, use):
-                        ref = ObjectRef("ResourceClaim", str(metadata.get("name")), namespace)
-                        self._refused_claims[ref] = f"{ref} is refused, for {refusal}"
-                    else:
-                        self._quotas.charge(namespace, use)
+                if refusal := self._quotas.refusal(namespace, use):
+                    ref = ObjectRef(kind_of(manifest), name, namespace)
+                    self._refused[ref] = f"{ref} is refused, for {refusal}"
+                else:
+                    self._quotas.charge(namespace, use)
 
     def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """How many of the wanted pods are made while the program makes no others, and what refuses the next one."""
@@ -107,7 +108,9 @@ class ObjectMakers:
 
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""
-        unmade = (self._refused_claims.get(entry.object, "") for entry in plan.entries if entry.shared)
+        needed = [entry.object for entry in plan.entries if entry.shared]
+        needed.append(replace(owner.whole, namespace=owner.namespace or "default"))
+        unmade = (self._refused.get(each, "") for each in needed)
         unset = quotas.find_unset(owner.namespace, plan.spec)
         why = next(filter(None, unmade), f"a pod is refused, for {unset}" if unset else "")
         if why:

@@ -17,7 +17,13 @@ from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
+from dra_infra.kubernetes.apiserver.admission import (
+    Use,
+    count_claim,
+    count_extended_claim,
+    count_object,
+    count_pod,
+)
 from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
 from dra_infra.kubernetes.scheduler.fleet import Fleet, with_taint_rules
@@ -325,6 +331,9 @@ def _find_made(running: Running, own: Set[Key]) -> dict[str, Use]:
         with contextlib.suppress(ValueError):
             use = by_pod[_key(pod)] = count_pod(pod_requests(spec if isinstance(spec, Mapping) else {}))
             made.setdefault(_key(pod)[1], Counter()).update(use)
+    for key, each in running.objects.items():
+        if key[0] not in ("Pod", "ResourceClaim") and own.isdisjoint(running.owners_of(key)):
+            made.setdefault(key[1], Counter()).update(count_object(each))
     for claim in running.of_kind("ResourceClaim"):
         owners = running.owners_of(_key(claim))
         if not own.isdisjoint(owners):

@@ -105,6 +105,7 @@ HARD = st.dictionaries(
             "pods",
             "requests.cpu",
             "count/resourceclaims.resource.k8s.io",
+            "count/deployments.apps",
             "gpu.deviceclass.resource.k8s.io/devices",
         ]
     ),

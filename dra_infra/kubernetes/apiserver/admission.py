@@ -136,6 +136,14 @@ def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
         yield from largest.items()
 
 
+def count_object(manifest: Mapping[str, Any]) -> Use:
+    """Counts an object where quotas count its kind; pods and claims, which use more, are counted by themselves."""
+    group, kind = str(manifest.get("apiVersion")).rpartition("/")[0], str(manifest.get("kind")).lower()
+    # UnsafeGuessKindToResource, without the kinds that it is wrong for.
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}{'es' if kind.endswith('s') else 's'}"
+    return Counter({f"count/{plural}.{group}".removesuffix("."): 1})
+
+
 def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use:
     """Counts what one claim uses of quotas.
 

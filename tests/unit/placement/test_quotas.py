@@ -88,6 +88,30 @@ def test_more_pods_than_are_placed_one_by_one_are_counted():
     assert joint.reasons[0].startswith("Deployment ml/web: 10,500 of 11,000 pods are made")
 
 
+@pytest.mark.parametrize(
+    ("hard", "refused"),
+    [
+        ({"count/deployments.apps": "2"}, []),
+        ({"count/deployments.apps": "1"}, ["b"]),
+        ({"count/statefulsets.apps": "0"}, ["c"]),
+        ({"count/jobs.batch": "0"}, []),
+    ],
+)
+def test_pods_of_an_object_that_a_quota_refuses_are_not_made(hard, refused):
+    objects = [
+        build.a_deployment("a", "template:t"),
+        build.a_deployment("b", "template:t"),
+        build.a_deployment("c", "template:t", kind="StatefulSet"),
+    ]
+    placement = place_below(hard, *objects)
+    assert [each.owner.name for each in placement.workloads if each.verdict != "fits"] == refused
+    assert placement.joint.verdict == ("never" if refused else "always")
+    for each in placement.workloads:
+        if each.owner.name in refused:
+            told = f"0 of 1 pod is made: {each.owner} is refused, for ResourceQuota ml/team allows"
+            assert each.reasons[0].message.startswith(told)
+
+
 def test_of_a_gang_that_is_not_made_whole_no_pod_is_placed():
     task = {"name": "w", "replicas": 4, "template": {"spec": build.pod_spec("template:t")}}
     gang = build.an_object(

@@ -377,6 +377,21 @@ def test_an_evicted_pod_counts_once_for_a_quota(make):
     assert placed(snapshot, a_program(make, count=3)).joint.verdict == "never"
 
 
+@pytest.mark.parametrize(("most", "verdict"), [(2, "always"), (1, "never")])
+def test_objects_of_others_count_for_a_quota_of_their_kind(make, most, verdict):
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "team", "namespace": "ml"},
+        "spec": {"hard": {"count/deployments.apps": str(most)}},
+    }
+    named = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "ml"}}
+        for name in ("mine", "theirs")
+    ]
+    assert placed(a_snapshot(make, named, [quota]), a_program(make)).joint.verdict == verdict
+
+
 def test_where_the_gate_is_off_no_device_taint_evicts(make):
     snapshot = a_snapshot(make, running_pod("a", "n0", range(2)))
     release = ClusterTarget(kubernetes="1.37", gates={"DRADeviceTaintRules": False}).releases[0]
