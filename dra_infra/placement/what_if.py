@@ -19,6 +19,7 @@ from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import kind_of
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
+from dra_infra.output.wording import count_of
 from dra_infra.placement.objects import identity_of
 from dra_infra.placement.workloads import target_of
 
@@ -75,7 +76,7 @@ def change_fleet(fleet: Fleet, what_if: WhatIf, release: Release) -> Fleet:
         fleet, failed = _fail(fleet, wanted, taint)
         if failed:
             how = "tainted" if taint else f"no longer published: {release.minor} keeps no taints of devices"
-            notes.append(f"with {_count(failed, 'device')} failed ({wanted}), {how}")
+            notes.append(f"with {count_of(failed, 'device')} failed ({wanted}), {how}")
         else:
             problems.append(_unknown_device(fleet, wanted))
     if problems:
@@ -187,10 +188,6 @@ def _nodes(names: Sequence[str]) -> str:
     )
 
 
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
-
-
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
     "Deployment": ("spec", "replicas"),
@@ -238,7 +235,7 @@ def scale(
             problems.append(_unknown(target, number, sorted(known)))
         for index in found:
             before, more = _set(scaled, index, number)
-            notes.append(f"what if: {target} has {_count(number, 'pod')} instead of {before}{more}")
+            notes.append(f"what if: {target} has {count_of(number, 'pod')} instead of {before}{more}")
     if problems:
         raise InvalidSpecError(problems)
     return scaled, tuple(notes)
