@@ -108,7 +108,7 @@ def run(
         write_json(to_json(report, found.not_seen))
     else:
         write_lines(describe(report))
-    return 0 if report.fits_grown else 1
+    return 0 if report.opens_gate else 1
 
 
 def _answer(

@@ -77,11 +77,15 @@ class Report:
         return self.verdict == "fits"
 
     @property
-    def fits_grown(self) -> bool:
-        """True where it fits, or does with the nodes that pools may get, as `simulate` counts it."""
-        return self.fits or (self.growth is not None and self.growth.verdict == "fits-grown")
+    def opens_gate(self) -> bool:
+        """True where `simulate` opens the gate: it fits, and so do all at once; or they do with the nodes that pools may get."""
+        if self.growth is not None and self.growth.verdict == "fits-grown":
+            return True
+        return self.fits and (self.joint is None or self.joint.verdict in _OPEN)
 
 
+_OPEN: Final = ("always", "depends-on-order")
+_MARKS: Final = {"always": "✓", "depends-on-order": "!", "never": "✗", "not-decided": "?"}
 _ASIDE: Final = (
     "pool-incomplete",
     "pool-invalid",
@@ -96,7 +100,7 @@ def describe(report: Report) -> Iterator[str]:
     """The verdict, what is wrong around, the devices of each request, what would fit, and whether all workloads do at once."""
     yield from _describe_subject(report)
     if report.joint is not None:
-        yield f"  all at once: {report.joint}"
+        yield f"  {_MARKS[report.joint.verdict]} all at once: {report.joint}"
     if report.growth is not None:
         yield f"  {describe_growth(report.growth)}"
 

@@ -141,9 +141,11 @@ def test_explain_and_simulate_say_the_same_of_a_workload(
     (folder / "fleet.yaml").write_text(yaml.safe_dump_all(made["fleet"]))
     (folder / "program.yaml").write_text(yaml.safe_dump_all(made["program"]))
     files = [str(folder / "program.yaml"), "--fleet", str(folder / "fleet.yaml"), "--json"]
-    simulated = json.loads(CliRunner().invoke(app, ["simulate", *files]).stdout)
+    simulating = CliRunner().invoke(app, ["simulate", *files])
+    explaining = CliRunner().invoke(app, ["explain", f"{kind.lower()}/work", *files])
+    simulated, explained = json.loads(simulating.stdout), json.loads(explaining.stdout)
     (workload,) = simulated["workloads"]
-    explained = json.loads(CliRunner().invoke(app, ["explain", f"{kind.lower()}/work", *files]).stdout)
+    assert explaining.exit_code == simulating.exit_code, explained
     assert explained["verdict"] == workload["verdict"], (workload["reasons"], explained)
     assert explained["fits"] == (workload["verdict"] == "fits")
     if holder == "neither":

@@ -82,7 +82,7 @@ def test_a_pod_that_fits_is_told_with_its_devices(command, tmp_path):
     assert said.out.splitlines() == [
         "✓ Pod ml/train fits (hgx-h100 x 1, Kubernetes 1.37)",
         "  on hgx-h100-0: gpu.nvidia.com/hgx-h100-0/gpu-0..1",
-        "  all at once: fit in every order of arrival",
+        "  ✓ all at once: fit in every order of arrival",
     ]
 
 
@@ -669,13 +669,13 @@ def test_pods_of_others_that_a_rule_of_the_program_evicts_hold_nothing(command, 
     write(tmp_path, a_class(), a_template(count=3), a_pod(), rule)
     said = command("explain", "pod/train", ".", "--snapshot", str(cluster), cwd=tmp_path)
     lines = said.out.splitlines()
-    assert (said.code, lines[:2]) == (
-        0,
-        [
-            "✓ Pod ml/train fits (the snapshot, Kubernetes 1.37)",
-            f"  on {node}: gpu.nvidia.com/{node}/gpu-1..3",
-        ],
-    )
+    assert lines[:2] == [
+        "✓ Pod ml/train fits (the snapshot, Kubernetes 1.37)",
+        f"  on {node}: gpu.nvidia.com/{node}/gpu-1..3",
+    ]
+    # The evicted pod finds no room beside it.
+    assert said.code == command("simulate", ".", "--snapshot", str(cluster), cwd=tmp_path).code == 1
+    assert "  ✗ all at once: never fit at once" in said.out
     assert "evicted, and placed anew with the others: 1 pod of ReplicaSet ml/others" in said.err
 
 
