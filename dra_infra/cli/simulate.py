@@ -28,7 +28,7 @@ from dra_infra.errors import InvalidSpecError, in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement import what_if
 from dra_infra.placement.draining import Drained, drain_one_of_each
 from dra_infra.placement.growth import find_growth
@@ -182,7 +182,8 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         brief: Whether to tell only what does not fit, how many workloads fit, and the verdict on all at once.
     """
     if not placement.workloads:
-        yield f"no workload of the program needs devices of {placement.fleet.name}"
+        placed = " that is placed here" if placement.unplaced else ""
+        yield f"no workload of the program{placed} needs devices of {placement.fleet.name}"
     names = DeviceNames.of(placement.fleet)
     fitting = [each for each in placement.workloads if each.verdict == "fits"]
     folded = fold(each.owner for each in fitting) if len(fitting) > MAX_LISTED else ()
@@ -203,6 +204,8 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
             yield from describe_joint(placement.joint_at_most, AT_MOST)
         if placement.growth is not None:
             yield describe_growth(placement.growth)
+    if placement.unplaced:
+        yield f"! not placed here, and so in no verdict: {join_words(placement.unplaced)}"
     if not brief:
         yield from placement.notes
         yield from _describe_headroom(placement.headroom)

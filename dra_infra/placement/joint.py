@@ -209,7 +209,8 @@ class OpenProgram:
             not known; and pods of others that are evicted.
         left_out: The other workloads without claims.
         free: The fleet without what is taken of it.
-        notes: What of the program is not placed.
+        notes: What of the program is not placed, and what else is to be known.
+        unplaced: The objects that use claims, as far as is known, and make pods that are not placed here.
     """
 
     objects: ProgramObjects
@@ -218,6 +219,7 @@ class OpenProgram:
     left_out: Sequence[Workload]
     free: FreeFleet
     notes: Sequence[str]
+    unplaced: Sequence[str]
 
     @property
     def arriving(self) -> tuple[Workload, ...]:
@@ -249,7 +251,9 @@ def open_program(
         bystanders_alone: Whether workloads without claims are placed where there are no others too.
     """
     objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken, kinds)
-    workloads, notes = find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [])
+    workloads, notes, unplaced = (
+        find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [], [])
+    )
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
     evicted = read_evicted(objects, taken) if claim is None else []
     asks = workloads or evicted or bystanders_alone
@@ -280,7 +284,7 @@ def open_program(
     absent = {each.owner: aside.pop(each.owner) for each in left_out if each.owner in aside}
     there = {**shapes, **aside}
     settled = [_settle(each, there, absent, running, objects.namespaces) for each in workloads]
-    return OpenProgram(objects, settled, beside, left_out, free, notes)
+    return OpenProgram(objects, settled, beside, left_out, free, notes, unplaced)
 
 
 def _is_let_in(free: FreeFleet, plan: PodPlan) -> bool:

@@ -422,6 +422,7 @@ class Placement:
         joint: The verdict on all workloads at once.
         joint_at_most: The same with every workload that is autoscaled at its most pods; None where none is.
         notes: What else the reader must know, in the user's words.
+        unplaced: Objects whose pods use claims, as far as is known, and are not placed here; the notes say why.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
         growth: By how much the fleet's node pools have to grow; None where it has none, or it was not asked for.
         evicted: How many pods of others are evicted and in the joint verdict.
@@ -432,6 +433,7 @@ class Placement:
     joint: JointVerdict = JointVerdict(verdict="always")
     joint_at_most: JointVerdict | None = None
     notes: tuple[str, ...] = ()
+    unplaced: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
     growth: Growth | None = None
     evicted: int = 0

@@ -102,6 +102,7 @@ def place(
             *_name_policies(objects, workloads),
             *(text for owner, text in refused.items() if owner not in told and text not in verdict.reasons),
         ),
+        unplaced=tuple(opened.unplaced),
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
         if with_headroom
         else (),

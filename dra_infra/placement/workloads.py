@@ -68,15 +68,17 @@ def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, st
 _CLAIM_FIELDS: Final = {"resourceClaimName", "resourceClaimTemplateName", "claimCreationSpec"}
 
 
-def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
-    """The workloads whose pods use claims, by namespace, kind and name; and what could not be looked into."""
+def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str], list[str]]:
+    """The workloads whose pods use claims, by namespace, kind and name; what could not be looked into; and the objects that use claims beside."""
     workloads: list[Workload] = []
     notes: list[str] = []
+    unplaced: list[str] = []
     for manifest, templates in _find_templates(objects):
         kind = objects.kinds.find(manifest)
         if not templates and kind is not None and find_unknown(manifest.get("spec"), "spec"):
             notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and manifest.get("kind") == "TrainJob":
+            unplaced.append(str(_ref(manifest)))
             notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
         elif (
             not any(each.spec.get("resourceClaims") for each in templates)
@@ -90,6 +92,7 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
                 if not templates
                 else "they are not where its kind is known to have those of its pods"
             )
+            unplaced.append(str(_ref(manifest)))
             notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
         elif not templates and kind is not None:
             notes += [
@@ -101,7 +104,7 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str]]:
             if _uses_devices(template, objects)
         ]
     workloads.sort(key=lambda each: (each.owner.namespace, each.owner.kind, each.owner.name, each.owner.part))
-    return workloads, notes
+    return workloads, notes, unplaced
 
 
 def holds_claims(value: Any) -> bool:

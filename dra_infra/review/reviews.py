@@ -183,13 +183,15 @@ class Review:
             return f"not placed: {self.unplaced}" if self.unplaced else ""
         fitting = sum(workload.fits for workload in self.workloads)
         placed = [workload.after for workload in self.workloads if workload.after is not None]
+        left = f", {join_words(self.after.unplaced, most=2)} not placed" if self.after.unplaced else ""
         if not placed:
-            return f"no workload needs devices of {self.after.fleet.name}"
+            return f"no workload{' that is placed' if left else ''} needs devices of {self.after.fleet.name}{left}"
         undecided = sum(workload.verdict == "not-decided" for workload in placed)
         said = f"{fitting:,} of {count_of(len(placed), 'workload')} {'fits' if len(placed) == 1 else 'fit'}"
         said += f" on {self.after.fleet.name}"
         if self.joint is not None:
             said += _AT_ONCE[self.joint.verdict]
+        said += left
         return f"{said}, {undecided:,} not decided" if undecided else said
 
     @property

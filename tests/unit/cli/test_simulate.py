@@ -241,6 +241,31 @@ def test_each_kind_of_node_is_drained_by_itself(tmp_path):
     ]
 
 
+def test_objects_of_unknown_kinds_are_named_beside_the_verdict_and_in_the_brief_report(manifests, tmp_path):
+    custom = """
+apiVersion: ml.example.com/v1
+kind: TrainingRun
+metadata: {name: big, namespace: ml}
+spec: {pod: {resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]}}
+"""
+    folders = [tmp_path / name for name in ("alone", "beside", "base")]
+    for each, text in zip(folders, (custom, f"{manifests.read_text()}---{custom}", ""), strict=True):
+        each.mkdir()
+        (each / "objects.yaml").write_text(text)
+    named = "! not placed here, and so in no verdict: TrainingRun ml/big"
+    alone, beside = (
+        simulate(each, "--fleet", "hgx-h100", "--brief").stdout.splitlines() for each in folders[:2]
+    )
+    assert alone == ["no workload of the program that is placed here needs devices of hgx-h100 x 1", named]
+    assert beside[-2:] == ["✓ All at once: fit in every order of arrival", named]
+    arguments = ["review", str(folders[0]), "--base-path", str(folders[2]), "--fleet", "hgx-h100", "--brief"]
+    reviewed = CliRunner().invoke(app, [*arguments, "--format", "markdown"])
+    assert (
+        "no workload that is placed needs devices of hgx-h100 x 1, TrainingRun ml/big not placed"
+        in reviewed.stdout
+    )
+
+
 def test_an_order_that_works_and_one_that_does_not_are_both_shown(tmp_path):
     path = two_sizes(tmp_path, ones=2, eights=1)
     code, found = answer(path, "--fleet", "hgx-h100 x 2")

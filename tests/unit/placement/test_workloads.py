@@ -251,6 +251,7 @@ def test_a_custom_resource_whose_pods_use_claims_is_named(build):
     config = build.an_object("ConfigMap", "c", apiVersion="v1", data={"resourceClaims": "[]"})
     placement = place([job_set, config], build.a_fleet(build.gpus("n")))
     assert placement.workloads == ()
+    assert placement.unplaced == ("TrainingRun ml/train",)
     assert placement.notes == (
         "TrainingRun ml/train uses claims and is not placed here: its kind is not known to make pods (--kinds FILE names one)",
     )
