@@ -103,7 +103,7 @@ class ClusterContext:
         if template is not None:
             extended = self._extended(template, known.values())
             if not self.is_blind:
-                refusals, room = self._places(template, extended)
+                refusals, room = self._places(template, extended, waits=bool(claims))
             claims += self._made_for(template, extended, has_claims=bool(claims))
             pods = max(template.replicas or 1, 1)
         for name, result in elsewhere:
@@ -143,10 +143,10 @@ class ClusterContext:
         return [AskedClaim(claim=claim, name=f"extended resources of {owner}", is_generated=True)]
 
     def _places(
-        self, template: PodTemplate, extended: ExtendedDemand | None
+        self, template: PodTemplate, extended: ExtendedDemand | None, *, waits: bool
     ) -> tuple[dict[str, list[str]], dict[str, int]]:
         """All reasons of each node that refuses the pod, and for how many such pods each of the others has room."""
-        chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet")
+        chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet", waits=waits)
         asked = pod_requests(template.spec)
         refusals, room = {}, {}
         shape = read_shape(

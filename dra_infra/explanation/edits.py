@@ -254,6 +254,10 @@ def _write(text: str, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | Non
         at = "the pod: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
         term = f"- {{matchFields: [{{key: metadata.name, operator: In, values: [{nodes[0]}]}}]}}"
         return at, (f"{term}  # or whatever labels the {len(nodes)} nodes have" if len(nodes) > 1 else term,)
+    if text.startswith("spec.nodeName takes"):
+        return "the pod: spec.nodeName", (
+            f"nodeSelector: {{kubernetes.io/hostname: {nodes[0]}}}  # in its place",
+        )
     if text == "the node is cordoned":
         return "the cluster", tuple(f"kubectl uncordon {node}" for node in nodes)
     if amount := _AMOUNT.match(text):

@@ -278,8 +278,8 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     plan = PodPlan(
         entries=tuple(entries),
         requests=requests,
-        filter=node_filters.NodeFilter(spec, daemon=daemon),
-        filter_key=json.dumps([decisive, daemon], sort_keys=True, default=str),
+        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=bool(entries)),
+        filter_key=json.dumps([decisive, daemon, bool(entries)], sort_keys=True, default=str),
         shape=_read_shape(template, spec),
         extended=extended,
         made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),

@@ -31,10 +31,18 @@ PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
 
 
 class NodeFilter:
-    """The node filters of one pod spec."""
+    """The node filters of one pod spec.
 
-    def __init__(self, spec: Mapping[str, Any], *, daemon: bool = False) -> None:
+    Args:
+        spec: The pod spec.
+        daemon: Whether a DaemonSet makes the pod.
+        waits: Whether the pod has claims that only the scheduler allocates, and by which it is not placed where it names
+            its node: the kubelet of that node waits for them.
+    """
+
+    def __init__(self, spec: Mapping[str, Any], *, daemon: bool = False, waits: bool = False) -> None:
         self._node_name = spec.get("nodeName")
+        self._waits = waits and bool(self._node_name)
         self._labels = mapping(spec.get("nodeSelector"))
         affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
         self._required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -53,6 +61,8 @@ class NodeFilter:
         """All reasons why the pod may not run on the node, in order."""
         if self._node_name and self._node_name != node.name:
             yield f"spec.nodeName asks for {self._node_name}"
+        elif self._waits:
+            yield "spec.nodeName takes the pod round the scheduler, which alone allocates its claims"
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
             yield "the node is cordoned"
         yield from self._refuse_taints(node)

@@ -60,8 +60,6 @@ def find_unmodelled(
 
 def _find(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, why) for name, why in _FIELDS.items() if spec.get(name))
-    if spec.get("nodeName"):
-        yield "nodeName", "the pod goes round the scheduler, so a claim that is not allocated stays so"
     if spec.get("schedulerName", _DEFAULT_SCHEDULER) not in ("", _DEFAULT_SCHEDULER):
         yield "schedulerName", "the answer is that of the default scheduler"
     for index, volume in enumerate(mappings(spec.get("volumes"))):

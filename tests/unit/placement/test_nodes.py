@@ -106,10 +106,11 @@ def test_preferred_node_affinity_decides_nothing(build):
     assert on(build, build.a_node("n"), affinity=affinity).verdict == "fits"
 
 
-def test_node_name_leaves_one_node(build):
+def test_a_pod_that_names_its_node_gets_no_devices_for_nobody_allocates_its_claims(build):
     fleet = build.a_fleet(build.gpus("a"), build.gpus("b"))
     answer = build.place_request(fleet, build.a_request(), nodeName="b")
-    assert [each.node for each in answer.nodes] == ["b"]
+    assert (answer.verdict, set(build.codes(answer))) == ("does-not-fit", {"node-refuses-pod"})
+    assert any("which alone allocates its claims" in each.message for each in answer.reasons)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,6 @@ def test_claim_named_by_two_entries_is_not_decided(build):
         ({"schedulingGates": [{"name": "x"}]}, "spec.schedulingGates"),
         ({"priorityClassName": "high"}, "spec.priorityClassName"),
         ({"runtimeClassName": "kata"}, "spec.runtimeClassName"),
-        ({"nodeName": "a"}, "spec.nodeName"),
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]}, "spec.volumes[0]"),
     ],
 )
