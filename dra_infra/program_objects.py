@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up
+from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up, name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.target import ClusterTarget
 
@@ -82,14 +82,15 @@ class ProgramObject:
         metadata = metadata if isinstance(metadata, Mapping) else {}
         return ObjectRef(
             kind=kind_of(self.manifest),
-            name=str(metadata.get("name") or UNKNOWN),
+            name=name_of(self.manifest) or UNKNOWN,
             namespace=str(metadata.get("namespace") or ""),
         )
 
     @property
     def has_known_name(self) -> bool:
-        """False where the name only exists after `pulumi up`: Pulumi makes it up (`train-*`), or it is an Output."""
-        return self.ref.name != UNKNOWN and not is_name_made_up(self.manifest)
+        """False where the name only exists after `pulumi up`: Pulumi or the server makes it up (`train-*`), or it is an Output."""
+        name = self.ref.name
+        return name != UNKNOWN and not name.endswith("*") and not is_name_made_up(self.manifest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ from google.protobuf import struct_pb2
 
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
-from dra_infra.program_objects import AUTONAMED
+from dra_infra.program_objects import AUTONAMED, UNKNOWN
 
 SETTING: Final = "pulumi:autonaming"
 _DIGITS: Final = 8
@@ -72,7 +72,7 @@ class MadeUpNames:
         self._twice = {
             digits for digits, (urn, _) in self._drawn.items() if urn in keys and held[keys[urn]] > 1
         }
-        return {urn: self.shown(each) for urn, each in manifests.items()}
+        return {urn: _without_unknown_name(self.shown(each)) for urn, each in manifests.items()}
 
     def shown(self, value: Any) -> Any:
         """The same as `shown_in`, of any value of this run."""
@@ -89,6 +89,14 @@ class MadeUpNames:
         if not name or not found.string[: found.start()].endswith(name):
             return found[0]
         return f"-*{found[0]}" if found[1] in self._twice else "-*"
+
+
+def _without_unknown_name(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without a name that the API server draws: it is called by its `generateName`, and written as the program has it."""
+    metadata = mapping(manifest.get("metadata"))
+    if metadata.get("name") != UNKNOWN or not metadata.get("generateName"):
+        return manifest
+    return {**manifest, "metadata": {key: item for key, item in metadata.items() if key != "name"}}
 
 
 _NULL: Final = struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)

@@ -204,6 +204,13 @@ def _without_claims(subject: ObjectRef) -> Problem:
 
 
 def _unreadable(subject: ObjectRef) -> Problem:
+    if subject.kind == "TrainJob":
+        return Problem(
+            path=str(subject),
+            code="not-modelled",
+            message="its runtime is not in the input, or runs MPI, so its pods are not known",
+            hint="give the TrainingRuntime or ClusterTrainingRuntime that it names beside it",
+        )
     return Problem(
         path=str(subject),
         code="object-malformed",

@@ -93,6 +93,19 @@ def test_objects_without_a_name_are_called_by_their_resource_and_found_by_it(pro
     assert by_name["ConfigMap user"].has_known_name
 
 
+def test_an_object_that_the_server_names_is_called_by_its_generate_name(project):
+    program = project(
+        HEAD
+        + textwrap.dedent("""
+        made = k8s.batch.v1.Job("job", metadata={"generate_name": "run-"}, spec={"template": {"spec": {}}})
+        k8s.core.v1.ConfigMap("user", metadata={"name": "user"}, data={"job": made.metadata.name})
+        """)
+    )
+    found = {str(each.ref): each.manifest for each in program.objects}
+    assert found["Job run-*"]["metadata"] == {"generateName": "run-"}
+    assert found["ConfigMap user"]["data"] == {"job": UNKNOWN}
+
+
 def test_unnamed_objects_of_one_name_under_different_parents_are_told_apart(project):
     program = project(
         HEAD
