@@ -74,8 +74,3 @@ class ScaffoldError(ProblemsError):
 
 class PluginError(ProblemsError):
     """The node plugin did not prepare or release a claim, or cannot keep its files."""
-
-    @staticmethod
-    def of(path: str, code: str, message: str, hint: str) -> PluginError:
-        """Make the error of one problem."""
-        return PluginError([Problem(path=path, code=code, message=message, hint=hint)])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.errors import Problem, ProgramError
+from dra_infra.errors import ProgramError
 from dra_infra.output.wording import join_words, nearest
 from dra_infra.program_objects import DEFAULT_PROVIDER, NotSeen, Program
 
@@ -28,17 +28,11 @@ def of_provider(program: Program, name: str) -> Program:
     known = _providers(program)
     if name not in known:
         near = nearest(name, known)
-        raise ProgramError(
-            [
-                Problem(
-                    path="--provider",
-                    code="provider-not-known",
-                    message=f"nothing of the program comes by the provider {name}",
-                    hint=f"did you mean {near}?"
-                    if near
-                    else f"its providers are {join_words(sorted(known))}",
-                )
-            ]
+        raise ProgramError.of(
+            path="--provider",
+            code="provider-not-known",
+            message=f"nothing of the program comes by the provider {name}",
+            hint=f"did you mean {near}?" if near else f"its providers are {join_words(sorted(known))}",
         )
     return keep_provider(program, name)
 

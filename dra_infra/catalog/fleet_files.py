@@ -295,15 +295,11 @@ def _read(path: str) -> tuple[dict[str, Any], ...]:
         return read_manifests(content.decode("utf-8"), file=path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise FleetError(
-            [
-                Problem(
-                    path=path[:200],
-                    code="fleet-unreadable",
-                    message=f"the fleet file cannot be read: {reason}",
-                    hint="name a YAML file with Nodes, ResourceSlices and DeviceClasses, or a fleet such as hgx-h100 x 4",
-                )
-            ]
+        raise FleetError.of(
+            path=path[:200],
+            code="fleet-unreadable",
+            message=f"the fleet file cannot be read: {reason}",
+            hint="name a YAML file with Nodes, ResourceSlices and DeviceClasses, or a fleet such as hgx-h100 x 4",
         ) from error
     except ProblemsError as error:
         raise FleetError(error.problems) from error

@@ -16,7 +16,7 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.node_pools import DescribedFleet, PoolOfGroup, read_described
 from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
-from dra_infra.errors import FleetError, Problem
+from dra_infra.errors import FleetError
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
@@ -237,15 +237,11 @@ def _notes(groups: Sequence[NodeGroup]) -> Iterator[str]:
 def _check_size(text: str, *, nodes: int, devices: int) -> None:
     for what, number, most in (("nodes", nodes, MAX_NODES), ("devices", devices, MAX_DEVICES)):
         if number > most:
-            raise FleetError(
-                [
-                    Problem(
-                        path=_path(text),
-                        code="fleet-too-large",
-                        message=f"{number:,} {what} are more than {most:,}",
-                        hint="ask for fewer nodes",
-                    )
-                ]
+            raise FleetError.of(
+                path=_path(text),
+                code="fleet-too-large",
+                message=f"{number:,} {what} are more than {most:,}",
+                hint="ask for fewer nodes",
             )
 
 

@@ -242,7 +242,7 @@ _FORMS: Final = {
 
 
 def _unreadable(file: Path, why: str) -> ProblemsError:
-    return ProblemsError([Problem(path=str(file), code="workload-kind-malformed", message=why, hint=_HINT)])
+    return ProblemsError.of(path=str(file), code="workload-kind-malformed", message=why, hint=_HINT)
 
 
 def _problems(error: ValidationError, file: str) -> Iterator[Problem]:

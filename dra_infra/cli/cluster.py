@@ -102,8 +102,9 @@ def write_private(file: Path, text: str) -> None:
     except OSError as error:
         message = f"{file} cannot be written: {error.strerror or error}"
         hint = "name a file in a folder that exists and may be written to, or - for standard output"
-        problem = Problem(path="--output", code="report-not-written", message=message, hint=hint)
-        raise ClusterError([problem]) from error
+        raise ClusterError.of(
+            path="--output", code="report-not-written", message=message, hint=hint
+        ) from error
     finally:
         if partial is not None:
             partial.unlink(missing_ok=True)

@@ -128,7 +128,7 @@ def _files(source: Source, inside: Path) -> tuple[Mapping[str, str], tuple[str, 
 def _unreadable(name: str, why: str, hint: str) -> ProgramError:
     # A part of a name that is not UTF-8 is shown by its bytes.
     path = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return ProgramError([Problem(path=path, code="file-unreadable", message=why, hint=hint)])
+    return ProgramError.of(path=path, code="file-unreadable", message=why, hint=hint)
 
 
 def _repository(path: Path, source: Source) -> Repository | None:

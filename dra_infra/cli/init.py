@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from dra_infra.cli.init_project import NewProject, files_of, starting_point, write_whole
 from dra_infra.cli.printing import write_json, write_lines
-from dra_infra.errors import Problem, ScaffoldError
+from dra_infra.errors import ScaffoldError
 
 LONGEST: Final = 100
 """Characters of a project's name: `ValidateProjectName` in Pulumi's sdk/go/common/tokens/project.go."""
@@ -32,15 +32,11 @@ def project_name(name: str | None, *, folder: Path) -> str:
     if _NAME.fullmatch(chosen) and len(chosen) <= LONGEST:
         return chosen
     why = "is empty" if not chosen else f"{_spelt(chosen)} is not a name that Pulumi takes"
-    raise ScaffoldError(
-        [
-            Problem(
-                path="DIR" if name is None else "--name",
-                code="project-name",
-                message=f"{why}: up to {LONGEST} ASCII letters, digits, hyphens, underscores and periods",
-                hint=f"write --name {nearest_name(chosen)}",
-            )
-        ]
+    raise ScaffoldError.of(
+        path="DIR" if name is None else "--name",
+        code="project-name",
+        message=f"{why}: up to {LONGEST} ASCII letters, digits, hyphens, underscores and periods",
+        hint=f"write --name {nearest_name(chosen)}",
     )
 
 

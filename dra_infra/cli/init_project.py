@@ -65,15 +65,11 @@ def starting_point(fleet: str, *, kubernetes: str) -> StartingPoint:
     is_file = text.lower().endswith(_FILE_ENDINGS) or "/" in text
     found = list(_whole_devices(loaded))
     if not found:
-        raise ScaffoldError(
-            [
-                Problem(
-                    path="--fleet",
-                    code="fleet-without-gpus",
-                    message=f"{loaded.name} has no whole GPU, and the first program asks for one",
-                    hint="start with --fleet 'hgx-h100 x 4'; docs/mig.md shows how to ask for parts of GPUs",
-                )
-            ]
+        raise ScaffoldError.of(
+            path="--fleet",
+            code="fleet-without-gpus",
+            message=f"{loaded.name} has no whole GPU, and the first program asks for one",
+            hint="start with --fleet 'hgx-h100 x 4'; docs/mig.md shows how to ask for parts of GPUs",
         )
     driver, first = found[0]
     name, content = _as_setting(text) if is_file else (text, "")
@@ -370,10 +366,9 @@ def _no_file(path: Path) -> Problem:
 
 
 def _unusable(path: Path, error: OSError) -> ScaffoldError:
-    problem = Problem(
+    return ScaffoldError.of(
         path=os.path.relpath(path),
         code="folder-not-usable",
         message=f"cannot be written: {error.strerror or error}; nothing was changed",
         hint="name a folder that you may write to",
     )
-    return ScaffoldError([problem])

@@ -402,4 +402,4 @@ def _keep(file: Path, mode: int | None) -> None:
 
 
 def _not_written(option: str, message: str, hint: str) -> ProgramError:
-    return ProgramError([Problem(path=option, code="report-not-written", message=message, hint=hint)])
+    return ProgramError.of(path=option, code="report-not-written", message=message, hint=hint)

@@ -145,13 +145,12 @@ def read_program(
         find_source(path, kind, stack=stack, config=config) if kind else _find_source(path, stack, config)
     )
     if source.kind == "chart":
-        problem = Problem(
+        raise ProgramError.of(
             path=str(path),
             code="no-project",
             message="a chart has no objects before it is rendered",
             hint=f"helm template {path} > rendered.yaml, and name that file",
         )
-        raise ProgramError([problem])
     if source.kind == "program":
         project = load_project(source.root, stack, config)
         return project, synth_project(project, timeout=timeout)
@@ -164,13 +163,12 @@ def read_program(
     side = read_side(root, inside=inside, shown=source.shown, label=label, config=config)
     if not side.program.objects and not side.program.problems:
         left_out = "; ".join(str(each.name) + ": " + each.reason for each in side.program.not_seen[:3])
-        problem = Problem(
+        raise ProgramError.of(
             path=source.shown,
             code="no-project",
             message=f"holds neither a Pulumi program nor a manifest{f' ({left_out})' if left_out else ''}",
             hint="name the folder with Pulumi.yaml, or YAML and JSON files of objects",
         )
-        raise ProgramError([problem])
     return None, side.program
 
 
@@ -214,13 +212,12 @@ def find_fleet(
         check_settings(project, stack, config)
     chosen = choose_fleet(name, project, config, driver=driver)
     if chosen is None:
-        problem = Problem(
+        raise FleetError.of(
             path="--fleet",
             code="no-fleet",
             message="no hardware is named to place on",
             hint=f"add --fleet 'hgx-h100 x 4' or --snapshot cluster.yaml, or set {FLEET_SETTING} in the stack file",
         )
-        raise FleetError([problem])
     return chosen
 
 
@@ -239,13 +236,12 @@ def set_prices(fleet: Fleet, file: Path | None) -> Fleet:
             with file.open("rb") as opened:
                 data = opened.read(MAX_PRICES + 1)
     except OSError as error:
-        problem = Problem(
+        raise FleetError.of(
             path="--prices",
             code="prices-unreadable",
             message=f"{file} cannot be read: {error.strerror or error}",
             hint='name a file with JSON such as {"a3-h100": 98.32}',
-        )
-        raise FleetError([problem]) from error
+        ) from error
     return price_pools(fleet, read_prices(data, "--prices"))
 
 
@@ -263,14 +259,9 @@ def read_snapshot(file: Path) -> Snapshot:
         why = error.strerror or str(error)
     except UnicodeDecodeError as error:
         why = f"byte {error.start} is not UTF-8"
-    raise FleetError(
-        [
-            Problem(
-                path="--snapshot",
-                code="fleet-unreadable",
-                message=f"{file} cannot be read: {why}",
-                hint=nearest_path(file)
-                or "name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
-            )
-        ]
+    raise FleetError.of(
+        path="--snapshot",
+        code="fleet-unreadable",
+        message=f"{file} cannot be read: {why}",
+        hint=nearest_path(file) or "name a file that `dra-infra snapshot` or `kubectl get -o yaml` wrote",
     )

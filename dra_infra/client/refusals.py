@@ -19,19 +19,19 @@ _QUOTED: Final = 300
 ANOTHER_FILE: Final = "name another with --kubeconfig FILE, or set KUBECONFIG"
 
 
-def _error(path: str, code: str, message: str, hint: str) -> ClusterError:
-    return ClusterError([Problem(path=path, code=code, message=message, hint=hint)])
-
-
 def bad_kubeconfig(file: Path, why: str) -> ClusterError:
     """A kubeconfig that says nothing useful."""
-    return _error("--kubeconfig", "kubeconfig-unreadable", f"{file} cannot be used: {why}", ANOTHER_FILE)
+    return ClusterError.of(
+        "--kubeconfig", "kubeconfig-unreadable", f"{file} cannot be used: {why}", ANOTHER_FILE
+    )
 
 
 def no_kubeconfig() -> ClusterError:
     """There is none, and this is no pod."""
     message = "there is no kubeconfig: KUBECONFIG is not set, and ~/.kube/config does not exist"
-    return _error("--kubeconfig", "kubeconfig-unreadable", message, "name one with --kubeconfig FILE")
+    return ClusterError.of(
+        "--kubeconfig", "kubeconfig-unreadable", message, "name one with --kubeconfig FILE"
+    )
 
 
 def unknown_context(context: str, known: Sequence[str], file: Path, *, can_choose: bool) -> ClusterError:
@@ -43,18 +43,20 @@ def unknown_context(context: str, known: Sequence[str], file: Path, *, can_choos
     else:
         path = "--kubeconfig"
         hint = f"make one the current one: kubectl config use-context NAME --kubeconfig {file}; there are {names}"
-    return _error(path, "context-not-known", message, hint if known else ANOTHER_FILE)
+    return ClusterError.of(path, "context-not-known", message, hint if known else ANOTHER_FILE)
 
 
 def bad_credentials(context: str, why: str, hint: str = "") -> ClusterError:
     """The user of a context has nothing to show."""
     message = f"no credentials for context {context!r}: {shorten(why)}"
-    return _error("--context", "cluster-credentials", message, hint or "log in again, as for kubectl")
+    return ClusterError.of(
+        "--context", "cluster-credentials", message, hint or "log in again, as for kubectl"
+    )
 
 
 def unreachable(server: str, why: str) -> ClusterError:
     """Nobody answers, or not as who they should be."""
-    return _error(
+    return ClusterError.of(
         "--kubeconfig",
         "cluster-unreachable",
         f"{server} does not answer: {shorten(why)}",
@@ -73,7 +75,7 @@ def untrusted(server: str, why: str) -> UntrustedError:
 
 def unauthorized(server: str, context: str) -> ClusterError:
     """401."""
-    return _error(
+    return ClusterError.of(
         "--context",
         "cluster-unauthorized",
         f"{server} does not accept the credentials of context {context!r}",
@@ -83,7 +85,7 @@ def unauthorized(server: str, context: str) -> ClusterError:
 
 def strange_answer(server: str, path: str, why: str) -> ClusterError:
     """Something answers that is no API server, or one with a failure of its own."""
-    return _error(
+    return ClusterError.of(
         "--kubeconfig",
         "cluster-answer",
         f"{server} answers {path} with {shorten(why)}",

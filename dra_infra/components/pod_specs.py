@@ -53,13 +53,13 @@ def pod_spec_of(value: Any) -> tuple[Any, tuple[str, ...]]:
         if isinstance(pod, pulumi.Output):
             message = "the pod spec is a Pulumi Output, so its containers are not known here"
             hint = "give the dict or PodSpecArgs itself; its values may be Outputs"
-            raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
+            raise InvalidSpecError.of(path="pod_spec", code="wrong-type", message=message, hint=hint)
     if not isinstance(pod, Mapping) and not hasattr(pod, "containers"):
         message = f"{type(value).__name__} is not a pod spec"
         if fields:
             message = f"there is no pod spec at {'.'.join(map(to_camel, fields))}"
         hint = "give a pod spec, a pod template, or the Job, Deployment or the like around it, or its spec"
-        raise InvalidSpecError([Problem(path="pod_spec", code="wrong-type", message=message, hint=hint)])
+        raise InvalidSpecError.of(path="pod_spec", code="wrong-type", message=message, hint=hint)
     return pod, fields
 
 
@@ -217,7 +217,7 @@ def add_label(template: Any, key: str, label: str) -> Any:
         )
         hint = "attach one NvlinkGroup of several nodes to a workload"
         path, code = "metadata.labels", "claim-attached-twice"
-        raise InvalidSpecError([Problem(path=path, code=code, message=message, hint=hint)])
+        raise InvalidSpecError.of(path=path, code=code, message=message, hint=hint)
     return template_replaced(template, ("metadata", "labels"), {**(labels or {}), key: label})
 
 

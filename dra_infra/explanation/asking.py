@@ -374,4 +374,4 @@ def _listed(names: list[str], *, most: int = 6) -> str:
 
 
 def _unknown(name: str, message: str, hint: str) -> ProgramError:
-    return ProgramError([Problem(path=name[:80], code="subject-not-known", message=message, hint=hint)])
+    return ProgramError.of(path=name[:80], code="subject-not-known", message=message, hint=hint)

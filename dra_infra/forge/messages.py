@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from dra_infra.errors import ForgeError, Problem
+from dra_infra.errors import ForgeError
 from dra_infra.output.escaping import one_line
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_names import is_secret_name
@@ -98,12 +98,12 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise _error(path, "file-unreadable", f"cannot be read: {error.strerror}", hint) from None
+        raise ForgeError.of(path, "file-unreadable", f"cannot be read: {error.strerror}", hint) from None
     except UnicodeDecodeError as error:
-        raise _error(path, "not-utf-8", f"byte {error.start} is not UTF-8", hint) from None
+        raise ForgeError.of(path, "not-utf-8", f"byte {error.start} is not UTF-8", hint) from None
     first, _, rest = text.lstrip().partition("\n")
     if not _MARKER.fullmatch(first.strip()):
-        raise _error(
+        raise ForgeError.of(
             path,
             "comment-without-marker",
             "its first line is not the marker of a review, so a later run would not find the comment again",
@@ -113,7 +113,7 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
     body = f"{first.strip()}\n{mask.hide(rest)}"
     limit = LIMITS[forge]
     if len(body) > limit:
-        raise _error(
+        raise ForgeError.of(
             path,
             "comment-too-long",
             f"has {len(body):,} characters, and {'GitHub' if forge == 'github' else 'GitLab'} takes {limit:,}",
@@ -124,7 +124,3 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
 
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff").strip()
-
-
-def _error(path: str, code: str, message: str, hint: str) -> ForgeError:
-    return ForgeError([Problem(path=path, code=code, message=message, hint=hint)])

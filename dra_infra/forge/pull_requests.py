@@ -115,7 +115,7 @@ def check_commit(commit: str) -> None:
     """
     if not _COMMIT.fullmatch(commit):
         message = f"{commit[:80]!r} is not the full hash of a commit"
-        raise ForgeError([Problem(path="--commit", code="forge-settings", message=message)])
+        raise ForgeError.of(path="--commit", code="forge-settings", message=message)
 
 
 def _not_found(commit: str, count: int) -> Problem:

@@ -9,7 +9,7 @@ import email.utils
 from collections.abc import Mapping
 from typing import Final
 
-from dra_infra.errors import ForgeError, Problem
+from dra_infra.errors import ForgeError
 from dra_infra.forge.destinations import Destination
 
 _FORBIDDEN: Final = {
@@ -83,7 +83,7 @@ def not_an_answer(destination: Destination, reason: str) -> ForgeError:
 def problem_at(destination: Destination, code: str, message: str, hint: str) -> ForgeError:
     """One problem of *destination*."""
     where = f"{'GitHub' if destination.forge == 'github' else 'GitLab'} {destination}"
-    return ForgeError([Problem(path=where, code=code, message=message, hint=hint)])
+    return ForgeError.of(path=where, code=code, message=message, hint=hint)
 
 
 FIRST_PAUSE: Final = 1.0

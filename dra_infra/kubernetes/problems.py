@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
 Severity = Literal["error", "warning"]
 
@@ -86,6 +86,11 @@ class ProblemsError(DraInfraError):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_reading_order(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+    @classmethod
+    def of(cls, path: str, code: str, message: str, hint: str = "") -> Self:
+        """Make the error of one problem; `SelectorError` takes what is wrong by itself."""
+        return cls([Problem(path=path, code=code, message=message, hint=hint)])
 
 
 class InvalidSpecError(ProblemsError):

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program import confinement, sandbox
@@ -185,15 +185,11 @@ class RunningSynth:
         printed = self._output.decode(errors="replace").strip()
         # Hidden before it is cut: half of a secret is no text that could be found.
         text = report_mask(secret_texts(os.environ)).text(printed)[-_SHOWN_OUTPUT:]
-        return ProgramError(
-            [
-                Problem(
-                    path=str(self._directory),
-                    code=code,
-                    message=what,
-                    hint=f"it printed: {text}" if text else "",
-                )
-            ]
+        return ProgramError.of(
+            path=str(self._directory),
+            code=code,
+            message=what,
+            hint=f"it printed: {text}" if text else "",
         )
 
 

@@ -104,13 +104,12 @@ def _find() -> tuple[list[str], Path]:
     for name, arguments in _COMMANDS:
         if found := shutil.which(name):
             return [name, *arguments], Path(found).resolve()
-    problem = Problem(
+    raise ProgramError.of(
         path="kustomize",
         code="kustomize-not-found",
         message="there is neither a kubectl nor a kustomize on PATH, which builds kustomizations",
         hint="install one of them; a review reads the files as they are with --source manifests",
     )
-    raise ProgramError([problem])
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -235,13 +235,12 @@ def read_compiled(file: Path) -> Compiled:
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        problem = Problem(
+        raise ProgramError.of(
             path="--head",
             code="file-unreadable",
             message=f"{file} cannot be read: {error.strerror}",
             hint="name the file that `dra-infra compile` wrote",
-        )
-        raise ProgramError([problem]) from None
+        ) from None
     compiled = read_record(_compiled_adapter(), data, path="--head")
     for wrong in _wrong_in_compiled(compiled):
         raise ProgramError([unreadable(wrong, "--head")])
@@ -258,13 +257,12 @@ def load_head(file: Path, commit: str | None = None) -> Compiled:
     """
     compiled = read_compiled(file)
     if commit is not None and compiled.commit != commit:
-        problem = Problem(
+        raise ProgramError.of(
             path="--head",
             code="compiled-of-another-commit",
             message=f"it says {compiled.commit[:12] or 'no commit'}, and {commit[:12] or 'no commit'} is reviewed",
             hint="the pull request was pushed to since, or its target branch has moved: push again, or update the branch",
         )
-        raise ProgramError([problem])
     return compiled
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
-from dra_infra.errors import Problem, ProgramError
+from dra_infra.errors import ProgramError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program_objects import NotSeen
@@ -137,20 +137,16 @@ def find_root(directory: Path) -> Path:
         # The folder above would answer in its place, for another program than the one that was asked for.
         message = "there is no such folder"
         hint = nearest_path(directory) or "check the path; name the folder of a Pulumi project"
-        raise ProgramError([Problem(path=str(directory), code="no-project", message=message, hint=hint)])
+        raise ProgramError.of(path=str(directory), code="no-project", message=message, hint=hint)
     start = directory.resolve()
     for folder in (start, *start.parents):
         if (folder / "Pulumi.yaml").is_file():
             return folder
-    raise ProgramError(
-        [
-            Problem(
-                path=str(directory),
-                code="no-project",
-                message="there is no Pulumi.yaml here or above",
-                hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
-            )
-        ]
+    raise ProgramError.of(
+        path=str(directory),
+        code="no-project",
+        message="there is no Pulumi.yaml here or above",
+        hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
     )
 
 
@@ -244,7 +240,7 @@ def _to_text(value: Any) -> str:
 
 
 def _invalid(file: Path, message: str, hint: str) -> ProgramError:
-    return ProgramError([Problem(path=file.name, code="invalid-project", message=message, hint=hint)])
+    return ProgramError.of(path=file.name, code="invalid-project", message=message, hint=hint)
 
 
 def _first_line(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.documents.yaml import read_manifests
-from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.manifests import SECRET, mapping
 from dra_infra.kubernetes.api.versions import convert
@@ -160,4 +160,4 @@ def _holds_secret(value: Any) -> bool:
 
 
 def _refused(path: str, message: str, hint: str) -> ProgramError:
-    return ProgramError([Problem(path=path[:200], code="stand-in-unreadable", message=message, hint=hint)])
+    return ProgramError.of(path=path[:200], code="stand-in-unreadable", message=message, hint=hint)

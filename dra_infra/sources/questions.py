@@ -107,15 +107,11 @@ def _choose(subject: ObjectRef, templates: Sequence[PodTemplate], part: str) -> 
         return wanted[0]
     names = [f"{subject.kind.lower()}/{subject.name}/{each.owner.part}" for each in templates]
     what = f"has no pods called {part!r}" if part else "makes several kinds of pods"
-    raise ProgramError(
-        [
-            Problem(
-                path=str(subject),
-                code="subject-not-known",
-                message=what,
-                hint=f"write one of: {', '.join(names[:8])}",
-            )
-        ]
+    raise ProgramError.of(
+        path=str(subject),
+        code="subject-not-known",
+        message=what,
+        hint=f"write one of: {', '.join(names[:8])}",
     )
 
 

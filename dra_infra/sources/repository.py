@@ -65,15 +65,11 @@ class Repository:
         message = f"{revision[:200]!r} is not a revision of this repository"
         if shallow:
             message += ", which is a shallow clone"
-        raise ProgramError(
-            [
-                Problem(
-                    path="--base",
-                    code="base-not-found",
-                    message=message,
-                    hint=self._how_to_fetch(revision, shallow=shallow),
-                )
-            ]
+        raise ProgramError.of(
+            path="--base",
+            code="base-not-found",
+            message=message,
+            hint=self._how_to_fetch(revision, shallow=shallow),
         )
 
     def submodule(self, path: str) -> Repository | None:
@@ -162,15 +158,11 @@ def find_repository(directory: Path) -> Repository:
     """
     folder = directory if directory.is_dir() else directory.parent
     if not directory.exists():
-        raise ProgramError(
-            [
-                Problem(
-                    path=str(directory),
-                    code="no-project",
-                    message="there is no such file or folder",
-                    hint="name a Pulumi project, a folder of manifests, or a chart",
-                )
-            ]
+        raise ProgramError.of(
+            path=str(directory),
+            code="no-project",
+            message="there is no such file or folder",
+            hint="name a Pulumi project, a folder of manifests, or a chart",
         )
     real = folder.resolve()
     tops = [each for each in (real, *real.parents) if os.path.lexists(each / ".git")]

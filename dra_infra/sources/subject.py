@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, cast, get_args
 
-from dra_infra.errors import Problem, ProgramError
+from dra_infra.errors import ProgramError
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.program_json import Compiled
 from dra_infra.program.project import find_root, nearest_path
@@ -68,15 +68,11 @@ def find_source(
         ProgramError: `no-project` when it does not exist.
     """
     if not path.exists():
-        raise ProgramError(
-            [
-                Problem(
-                    path=str(path),
-                    code="no-project",
-                    message="there is no such file or folder",
-                    hint=nearest_path(path) or "name a Pulumi project, a folder of manifests, or a chart",
-                )
-            ]
+        raise ProgramError.of(
+            path=str(path),
+            code="no-project",
+            message="there is no such file or folder",
+            hint=nearest_path(path) or "name a Pulumi project, a folder of manifests, or a chart",
         )
     is_program = _is_in_project(path) if path.is_dir() else path.suffix == ".py"
     if kind == "program" or (kind is None and is_program):
@@ -105,13 +101,12 @@ def check_kind_of_head(trusted: Source, head: Compiled, kind: str | None = None)
     if trusted.kind == head.kind:
         return
     says = f"{_NAMES[trusted.kind]} is reviewed" if kind else f"the base has {_NAMES[trusted.kind]} there"
-    problem = Problem(
+    raise ProgramError.of(
         path="--head",
         code="compiled-of-another-kind",
         message=f"it holds {_NAMES[head.kind]}, and {says}",
         hint="review what replaces it at a path of its own",
     )
-    raise ProgramError([problem])
 
 
 def trusted_source(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Literal
 
-from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.errors import InvalidSpecError
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_configs import DeviceConfig
@@ -188,6 +188,6 @@ def pair(
     if on not in _PAIRED_ON:
         message = f"{on!r} is nothing that devices can be paired on"
         hint = f"write one of {', '.join(map(repr, _PAIRED_ON))}"
-        raise InvalidSpecError([Problem(path="pair.on", code="wrong-type", message=message, hint=hint)])
+        raise InvalidSpecError.of(path="pair.on", code="wrong-type", message=message, hint=hint)
     names = [each.name if isinstance(each, DeviceRequest) else each for each in requests]
     return MatchAttribute(_PAIRED_ON[on], requests=names)
