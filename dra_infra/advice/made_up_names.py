@@ -19,11 +19,7 @@ _DIGITS: Final = "00000000"
 
 
 class WrittenNames:
-    """Manifests in which each name that Pulumi makes up is one that it could be.
-
-    Args:
-        manifests: Of a program, or any others.
-    """
+    """Manifests in which each name that Pulumi makes up is one that it could be."""
 
     def __init__(self, manifests: Sequence[Mapping[str, Any]]) -> None:
         names = {str(each["metadata"]["name"]) for each in manifests if is_name_made_up(each)}

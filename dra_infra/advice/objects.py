@@ -256,13 +256,7 @@ def _advise_configs(record: Checked, context: Context) -> Iterator[Problem]:
 def check_on_fleet(
     objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = "newest"
 ) -> Iterator[tuple[int | None, Problem]]:
-    """Advice on *objects* for the hardware that they are meant for.
-
-    Args:
-        objects: Manifests as plain JSON data.
-        fleet: The hardware.
-        target: The cluster.
-        driver: Release line of NVIDIA's driver whose attributes count.
+    """Advice on *objects* for the hardware that they are meant for; attributes of the release line *driver* count.
 
     Returns:
         Pairs of an object's position, or None for the fleet itself, and a warning.

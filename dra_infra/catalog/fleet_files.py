@@ -39,10 +39,6 @@ _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 def read_node_groups(entries: Any, file: str) -> tuple[list[NodeGroup], list[Problem]]:
     """Read the groups of a file.
 
-    Args:
-        entries: What the file has as `nodeGroups`.
-        file: Path of the file, for problems.
-
     Returns:
         The groups, and what is wrong: `fleet-object` for what is malformed, and the codes of `read_group`.
     """
@@ -250,11 +246,7 @@ def read_fleet_file(
 
 
 def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:
-    """A fleet from Nodes, ResourceSlices and DeviceClasses, which may be none.
-
-    Args:
-        manifests: The objects; others are passed over.
-        name: What the fleet is called.
+    """A fleet from Nodes, ResourceSlices and DeviceClasses, which may be none; other objects are passed over.
 
     Raises:
         FleetError: `fleet-object`.

@@ -228,10 +228,6 @@ def _read_beside(name: Any, file: str) -> dict[str, Decimal]:
 def read_prices(data: bytes, path: str) -> dict[str, Decimal]:
     """Prices by the names of pools and machines, of a JSON text: `{"a3-h100": 98.32, "l4": "0.70"}`.
 
-    Args:
-        data: The text.
-        path: Where it comes from, for problems.
-
     Raises:
         FleetError: `prices-unreadable` for what is no such text, `node-pool` for what is no price.
     """

@@ -69,10 +69,6 @@ def rules_of_driver(driver: str, minor: int) -> list[dict[str, Any]]:
 
     Which slices it may write is not limited by RBAC: a ValidatingAdmissionPolicy holds it to those of its own node, as
     upstream's example does (test/e2e/dra/test-driver/deploy/example/plugin-permissions.yaml).
-
-    Args:
-        driver: Name of the driver.
-        minor: Minor version of Kubernetes.
     """
     slices = ("create", "delete", "get", "list", "patch", "update", "watch")
     rules = [

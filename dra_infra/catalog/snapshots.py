@@ -53,10 +53,6 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
     An object that several texts hold, or one text twice, counts once: as the last of them has it. Values of Secrets and
     what `kubectl apply` repeats in annotations are taken out here, so that nothing later can show them.
 
-    Args:
-        texts: Contents of files.
-        name: What the fleet is called in answers.
-
     Raises:
         FleetError: The codes of `iterate_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
     """

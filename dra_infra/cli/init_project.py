@@ -261,13 +261,9 @@ class Written:
 
 
 def write_whole(files: Mapping[Path, str], *, force: bool) -> Written:
-    """Write *files*; those that hold the same already are left alone.
+    """Write *files*; those that hold the same already are left alone, and others are replaced with *force*.
 
     A run that fails takes away what it wrote, and puts back what it replaced.
-
-    Args:
-        files: Text by path.
-        force: Whether files with other content are replaced.
 
     Raises:
         ScaffoldError: `files-differ` with each of them, or `folder-not-usable`; then nothing is changed.

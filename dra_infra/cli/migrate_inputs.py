@@ -24,13 +24,7 @@ _PROJECTS: Final = ("Pulumi.yaml", "Pulumi.yml")
 
 
 class Inputs(NamedTuple):
-    """The input of a migration.
-
-    Args:
-        sources: Its objects.
-        problems: What could not be read.
-        patches: Files that kustomizations name as patches.
-    """
+    """The input of a migration."""
 
     sources: list[SourceObject]
     problems: list[Problem]

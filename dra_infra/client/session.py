@@ -28,12 +28,7 @@ _MOST_TRIES: Final = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """Answer to a request that the server understood: 200, 403, 404, 406, 410 or another refusal.
-
-    Args:
-        status: HTTP's.
-        body: As it came.
-    """
+    """Answer to a request that the server understood: 200, 403, 404, 406, 410 or another refusal."""
 
     status: int
     body: bytes

@@ -40,13 +40,7 @@ class Capture:
 def capture(
     reader: Reader, *, mask: SecretMask, made_by: str, tell: Callable[[str], None] = lambda _text: None
 ) -> Capture:
-    """Read everything that `kinds.SNAPSHOT` names.
-
-    Args:
-        reader: Lists kinds.
-        mask: Takes secrets out of texts.
-        made_by: Name and version of what writes the file.
-        tell: Is told what is done.
+    """Read everything that `kinds.SNAPSHOT` names; *made_by* is the name and version of what writes the file.
 
     Raises:
         ClusterError: The codes of `Session`, and `cluster-forbidden` when nothing at all may be read.

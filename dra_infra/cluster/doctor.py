@@ -104,13 +104,7 @@ def _off(evidence: Evidence, gate: str, path: str, what: str) -> Iterator[Proble
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """Findings of `dra-infra doctor`.
-
-    Args:
-        facts: What was looked at, in sentences.
-        findings: Errors first, then by object.
-        not_seen: What could not be looked at.
-    """
+    """Findings of `dra-infra doctor`, errors first, with the facts that were looked at and what could not be seen."""
 
     facts: tuple[str, ...]
     findings: tuple[Problem, ...]

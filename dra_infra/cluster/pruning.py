@@ -146,12 +146,7 @@ _KEPT: Final[Mapping[str, Fields]] = {
 
 
 def prune(item: Mapping[str, Any], mask: SecretMask) -> dict[str, Any] | None:
-    """Cut *item* down to what a snapshot keeps; None for an object that says nothing about what runs.
-
-    Args:
-        item: An object of one of the kinds of `kinds.SNAPSHOT`.
-        mask: Takes secrets out of texts.
-    """
+    """Cut *item* down to what a snapshot keeps; None for an object that says nothing about what runs."""
     kind = str(item.get("kind"))
     if kind == "ReplicaSet" and not _runs(item):
         # Deployments keep ten old ones each.

@@ -97,11 +97,6 @@ class Reader:
     def list(self, kind: Kind, *, names_only: bool = False, field_selector: str = "") -> Listing:
         """All objects of a kind, in the first of its versions that is served.
 
-        Args:
-            kind: It.
-            names_only: Leave out all but the metadata.
-            field_selector: Of the server.
-
         Raises:
             ClusterError: The codes of `Session`; a kind that is not served or may not be read is in `problems`.
         """

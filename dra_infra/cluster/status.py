@@ -218,12 +218,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Graph:
-    """Objects and what leads from one to another.
-
-    Args:
-        roots: What nothing leads to.
-        edges: What each object leads to, in order.
-    """
+    """Objects, what leads from one to another, in order, and the roots to which nothing leads."""
 
     roots: tuple[Point, ...]
     edges: Mapping[Point, tuple[Point, ...]]

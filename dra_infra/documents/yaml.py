@@ -201,10 +201,6 @@ MAX_BYTES = 32 * 1024 * 1024
 def read_manifests(text: str, *, file: str = "") -> tuple[dict[str, Any], ...]:
     """Read every document that is an object; empty documents are passed over, `kind: List` is opened.
 
-    Args:
-        text: YAML or JSON.
-        file: Name of the file for messages.
-
     Raises:
         ProblemsError: `yaml-syntax`, `yaml-duplicate-key`, `yaml-too-large`, or `yaml-not-an-object` for a document
             that is a list or a single value.

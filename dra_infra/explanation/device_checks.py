@@ -122,13 +122,7 @@ PASSED: Final = CheckResult(Stage.PASSED)
 
 
 class DeviceChecks:
-    """The devices of one node, looked at for any request.
-
-    Args:
-        cluster: What is known.
-        node: The node.
-        declared: `status.declaredFeatures` of it.
-    """
+    """The devices of one node, looked at for any request."""
 
     def __init__(self, cluster: Inventory, node: Node, declared: frozenset[str] = frozenset()) -> None:
         self.node = node

@@ -85,13 +85,6 @@ def find_proof(
 ) -> str:
     """Why no node could serve the claims even with all devices free; empty where one could, or that is not known.
 
-    Args:
-        question: The question.
-        requests: The requests of its claims.
-        trees: What becomes of the devices.
-        nodes: One node of each kind.
-        budget: Time and steps.
-
     Raises:
         LateError: When the time is over.
     """

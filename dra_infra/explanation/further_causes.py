@@ -86,12 +86,7 @@ class _NodeGroup:
 
 
 class FurtherCauses:
-    """Looks at every node of a question once more, those that refuse the pod too.
-
-    Args:
-        question: The question.
-        requests: The requests of its claims, each with its entries.
-    """
+    """Looks at every node of a question once more, those that refuse the pod too."""
 
     def __init__(self, question: Question, requests: Sequence[tuple[Leaf, ...]]) -> None:
         self._question = question

@@ -96,15 +96,7 @@ def find_shortages(
     requests: Sequence[tuple[Leaf, ...]],
     names: Sequence[str] = (),
 ) -> list[Shortage]:
-    """Count the devices of a node as if none were in use, and list what there is too little of.
-
-    Args:
-        cluster: What is known.
-        checks: The devices of the node.
-        claims: The claims.
-        requests: Their requests.
-        names: What to call the claims.
-    """
+    """Count the devices of a node as if none were in use, and list what there is too little of."""
     choices = []
     for entries in requests:
         devices = {key: found for leaf in entries for key, found in checks.can_have(leaf, Stage.USED).items()}

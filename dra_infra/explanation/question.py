@@ -26,16 +26,7 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Everything but the nodes and the claims.
-
-    Args:
-        variant: The allocator's copy of one minor.
-        index: All slices.
-        classes: All device classes, by name.
-        state: What is in use.
-        evaluator: What evaluates selectors.
-        allocator: What answers.
-    """
+    """Everything but the nodes and the claims."""
 
     variant: Variant
     index: SliceIndex

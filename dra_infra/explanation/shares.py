@@ -17,12 +17,6 @@ from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 def refuse_share(name: str, asked: str, capacity: DeviceCapacity, variant: Variant) -> str:
     """Why a device cannot give a share even if nobody had another: `memory is 40Gi`, or what its policy gives.
 
-    Args:
-        name: The capacity.
-        asked: How much of it a request asks for.
-        capacity: What the device has of it.
-        variant: Whose rounding.
-
     Raises:
         CapacityError: In 1.37, when an amount cannot be computed.
     """
@@ -42,12 +36,6 @@ def refuse_share(name: str, asked: str, capacity: DeviceCapacity, variant: Varia
 
 def describe_left(requested: Requested, published: Published, state: AllocatedState, variant: Variant) -> str:
     """Tells what is left of the capacities of a device that have too little left: `15Gi of memory is left`.
-
-    Args:
-        requested: What a request asks for.
-        published: The device.
-        state: What is in use.
-        variant: Whose rounding.
 
     Returns:
         The text; empty where enough is left, or where 1.37 cannot compute an amount.

@@ -190,14 +190,7 @@ class Shortage:
 
 
 class Counting:
-    """Counts on one node, as if nothing were in use.
-
-    Args:
-        cluster: What is known.
-        checks: The devices of the node.
-        claims: The claims of the pod.
-        choices: Their requests, with the devices that each could have.
-    """
+    """Counts on one node, as if nothing were in use."""
 
     def __init__(
         self,

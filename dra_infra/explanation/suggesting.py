@@ -63,12 +63,7 @@ class Placed:
 
 
 class Budget:
-    """Time for everything together, and steps for each search.
-
-    Args:
-        is_late: Whether the time is over.
-        steps: Most steps of one search.
-    """
+    """Time for everything together, and steps for each search."""
 
     def __init__(self, is_late: Callable[[], bool] = lambda: False, steps: int = STEPS) -> None:
         self.is_late = is_late

@@ -184,13 +184,7 @@ def _name_holders(question: Question, devices: Sequence[Published]) -> Iterator[
 
 
 class Survey:
-    """Looks at every node of a question.
-
-    Args:
-        question: The question.
-        requests: The requests of its claims, each with its entries.
-        kinds: The kinds of its nodes: one node of each is looked at.
-    """
+    """Looks at every node of a question: at one of each of *kinds*."""
 
     def __init__(
         self, question: Question, requests: Sequence[tuple[Leaf, ...]], kinds: Sequence[NodeKind]

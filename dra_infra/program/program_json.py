@@ -41,11 +41,7 @@ _URN_PARTS: Final = 4
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Failed:
-    """A run that gave no program.
-
-    Args:
-        failed: Why.
-    """
+    """A run that gave no program."""
 
     failed: tuple[Problem, ...]
 

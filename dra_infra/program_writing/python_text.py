@@ -36,13 +36,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call.
-
-    Args:
-        function: What is called.
-        arguments: By position.
-        keywords: By name.
-    """
+    """A call."""
 
     function: str
     arguments: Sequence[Any] = ()

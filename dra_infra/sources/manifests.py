@@ -39,12 +39,7 @@ _LEADS_OUT: Final = "it is a link that leads out of the repository, or into its 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Side:
-    """One side of a review.
-
-    Args:
-        program: Its objects.
-        locate: Where fields of them are written.
-    """
+    """One side of a review."""
 
     program: Program
     locate: Locate | None = None

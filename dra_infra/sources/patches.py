@@ -275,10 +275,6 @@ def _as_written(pointer: str, value: Any) -> tuple[str, Any]:
 def read_parts(problems: Sequence[Problem], patches: Patches) -> tuple[list[SourceObject], list[Problem]]:
     """Read again what is no object by itself and is named as a patch: lists of operations, and parts without a version.
 
-    Args:
-        problems: What was said of the input.
-        patches: What kustomizations name.
-
     Returns:
         The parts, and the problems without those that are none for a patch.
     """

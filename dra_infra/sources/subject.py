@@ -90,11 +90,6 @@ def check_kind_of_head(trusted: Source, head: Compiled, kind: str | None = None)
     The tree says how the path is read, or the user, and not the head, which could have a program read as manifests and so as
     nothing.
 
-    Args:
-        trusted: What `trusted_source` gave.
-        head: What another job compiled.
-        kind: What the user says that it is.
-
     Raises:
         ProgramError: `compiled-of-another-kind`.
     """

@@ -125,9 +125,6 @@ def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None
 
     The UID of the ComputeDomain, by which the driver finds it, only exists in the cluster: `UNKNOWN` stands for it.
 
-    Args:
-        compute_domain: A manifest.
-
     Returns:
         A manifest; None where the ComputeDomain names no template.
     """

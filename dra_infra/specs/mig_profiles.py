@@ -163,14 +163,7 @@ class MigWish:
 
 
 class AskedProfile(NamedTuple):
-    """Devices of one profile.
-
-    Args:
-        path: Where it is written.
-        request: Name of their request.
-        profile: Name of the profile.
-        number: How many.
-    """
+    """Devices of one profile."""
 
     path: str
     request: str

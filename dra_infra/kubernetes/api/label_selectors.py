@@ -22,13 +22,7 @@ OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
 def matches_node_selector(selector: Mapping[str, Any], labels: Mapping[str, str], name: str) -> bool:
-    """Checks that one of the selector's terms is true for a node; a selector without terms matches nothing.
-
-    Args:
-        selector: A NodeSelector.
-        labels: Those of the node.
-        name: That of the node.
-    """
+    """Checks that one of the selector's terms is true for a node; a selector without terms matches nothing."""
     terms = selector.get("nodeSelectorTerms")
     return any(_matches_term(term, labels, name) for term in mappings(terms))
 
@@ -157,11 +151,7 @@ _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class Namespaces:
-    """The namespaces of an input; every one has its name as a label (SetDefaults_Namespace).
-
-    Args:
-        manifests: Objects of any kind; those of kind Namespace count.
-    """
+    """The namespaces of an input; every one has its name as a label (SetDefaults_Namespace)."""
 
     def __init__(self, manifests: Iterable[Mapping[str, Any]] = ()) -> None:
         self._labels: dict[str, dict[str, str]] = {}

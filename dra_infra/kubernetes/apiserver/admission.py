@@ -233,12 +233,6 @@ def describe_refusal(quota: str, limits: Mapping[str, int], requested: Use, used
     """Returns the text that the API server has for an object that passes a quota; empty where it does not.
 
     Source: checkRequest and prettyPrint in staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go.
-
-    Args:
-        quota: Its name.
-        limits: Its limits by key.
-        requested: What the object uses.
-        used: What is in use before.
     """
     passed = sorted(
         key for key, limit in limits.items() if requested[key] and used[key] + requested[key] > limit

@@ -292,13 +292,7 @@ def _check_consumed(each: DeviceCounterConsumption, path: str, release: Release)
 def check_old_consumption(
     consumed: Sequence[DeviceCounterConsumption] | None, path: str, sets: Mapping[str, frozenset[str]]
 ) -> Iterator[FieldError]:
-    """Check what servers up to 1.34 do, whose counters are in the slice of the devices; *path* is the device's.
-
-    Args:
-        consumed: What the device takes.
-        path: Path of the device.
-        sets: Names of the counters of each set of the slice.
-    """
+    """Check what servers up to 1.34 do, whose counters are in the slice of the devices; *path* is the device's."""
     total = sum(len(each.counters or ()) for each in consumed or ())
     if total > MAX_COUNTERS:
         told = f"the total number of counters must not exceed {MAX_COUNTERS}"

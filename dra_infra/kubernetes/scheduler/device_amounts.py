@@ -49,12 +49,7 @@ class _Part:
 
 
 class DeviceAmounts:
-    """The devices of a fleet that count against their nodes.
-
-    Args:
-        slices: All slices.
-        release: Whose rules they are; with the gate off no device counts.
-    """
+    """The devices of a fleet that count against their nodes; with the gate off none does."""
 
     def __init__(self, slices: Iterable[ResourceSlice], release: Release) -> None:
         self._release = release

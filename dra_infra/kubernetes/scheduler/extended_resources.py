@@ -118,12 +118,7 @@ class ExtendedDemand:
     def requests_for(
         self, allocatable: Mapping[str, int], *, has_claims: bool = False
     ) -> tuple[DeviceRequest, ...]:
-        """The requests of the claim that the scheduler makes on a node; none when it makes no claim there.
-
-        Args:
-            allocatable: What the node offers.
-            has_claims: Whether the pod has claims of its own.
-        """
+        """The requests of the claim that the scheduler makes on a node; none when it makes no claim there."""
         names = list(self.by_devices(allocatable))
         if self.served.release.number == 34:
             # 1.34 knows implicit names to be served, but takes only others for extended resources: such a pod is

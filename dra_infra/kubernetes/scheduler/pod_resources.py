@@ -22,11 +22,7 @@ _POD_LEVEL = ("cpu", "memory")
 
 
 def pod_requests(spec: Mapping[str, Any], added: Mapping[str, Fraction] | None = None) -> Amounts:
-    """Amounts that one pod takes, overhead and the slot for the pod itself included.
-
-    Args:
-        spec: The pod spec.
-        added: What its devices take on top of its containers.
+    """Amounts that one pod takes, overhead, the slot for the pod itself and what its devices have *added* included.
 
     Raises:
         ValueError: With the field's path in front, when a quantity is malformed.

@@ -25,12 +25,7 @@ from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, SpreadConstraint
 
 
 class Places:
-    """The nodes of a fleet by one label.
-
-    Args:
-        nodes: All nodes, in order.
-        key: Name of the label.
-    """
+    """The nodes of a fleet by one label."""
 
     def __init__(self, nodes: Sequence[Node], key: str) -> None:
         self.key = key
@@ -129,13 +124,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class AffinityRecord:
-    """Counts of running pods that decide by affinity about one shape of pods, kept up to date.
-
-    Args:
-        shape: The pods that come.
-        topology: The nodes.
-        namespaces: For namespace selectors.
-    """
+    """Counts of running pods that decide by affinity about one shape of pods, kept up to date."""
 
     shape: PodShape
     topology: NodeTopology
@@ -276,12 +265,7 @@ class _Constraint:
 
 
 class SpreadRecord:
-    """Counts of running pods that decide how one shape of pods spreads, kept up to date.
-
-    Args:
-        shape: The pods that come.
-        topology: The nodes.
-    """
+    """Counts of running pods that decide how one shape of pods spreads, kept up to date."""
 
     def __init__(self, shape: PodShape, topology: NodeTopology) -> None:
         self.shape = shape

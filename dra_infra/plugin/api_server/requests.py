@@ -34,11 +34,7 @@ certificates expire on all nodes in one moment. Half an hour is more than the te
 
 
 class Contact:
-    """Keeps the time of the first failure behind the last answer; safe to use from several threads.
-
-    Args:
-        clock: Seconds.
-    """
+    """Keeps the time of the first failure behind the last answer; safe to use from several threads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

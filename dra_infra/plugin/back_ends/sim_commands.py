@@ -83,12 +83,7 @@ class DeviceFault(_Entry):
 
 
 class PrepareFault(_Entry):
-    """Fault while a claim is prepared; without a claim or device it is for all of them.
-
-    Args:
-        seconds: How much longer it takes.
-        error: What it fails with.
-    """
+    """Fault while a claim is prepared; without a claim or device it is for all of them."""
 
     claim: _AnyClaim = ""
     device: _AnyDevice = ""

@@ -33,13 +33,7 @@ BINDING_FAILURE_CONDITION: Final = "BindingFailureConditions"
 
 
 def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = frozenset()) -> Inventory:
-    """Inventory of the node with the commands applied.
-
-    Args:
-        node: What it had at the start.
-        commands: What happened since.
-        withdrawn: Devices that are not offered for another reason.
-    """
+    """Inventory of the node with the commands applied, and without devices that are *withdrawn* for another reason."""
     devices, health = [], {}
     gone = withdrawn | gone_devices(node, commands)
     for name, device in node.devices.items():

@@ -135,11 +135,7 @@ def find_toolkit(root: DriverRoot) -> str | None:
 
 
 class Toolkit:
-    """Specs of the toolkit, kept for a while.
-
-    Args:
-        clock: Seconds that only go forward.
-    """
+    """Specs of the toolkit, kept for a while."""
 
     def __init__(
         self, program: str, root: DriverRoot, *, clock: Callable[[], float] = time.monotonic

@@ -144,10 +144,6 @@ class InstanceLock:
 def refuse_others(sockets: Sockets, *, ours_alive: bool) -> None:
     """Leave the node to who is this driver already.
 
-    Args:
-        sockets: Ours.
-        ours_alive: Whether another instance of ours is.
-
     Raises:
         PluginError: `plugin-already-running`, `driver-name-taken`.
     """

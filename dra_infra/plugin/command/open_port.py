@@ -228,12 +228,7 @@ class OpenPort:
 
 
 class Shared(Generic[_Answer]):
-    """Finds an answer in a thread, once for all who ask meanwhile, and keeps it for a moment.
-
-    Args:
-        find: Finds it.
-        fresh: Seconds for which it holds.
-    """
+    """Finds an answer in a thread, once for all who ask meanwhile, and keeps it for a moment."""
 
     def __init__(self, find: Callable[[], _Answer], fresh: float = FRESH) -> None:
         self._find = find

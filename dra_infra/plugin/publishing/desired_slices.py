@@ -137,13 +137,7 @@ _KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class DesiredSlices:
-    """Lays out the slices that are to be published, and reports once what the server would drop of them.
-
-    Args:
-        driver: Name of the driver.
-        node: Name of the node and of the pool.
-        observer: Is told what is not offered.
-    """
+    """Lays out the slices that are to be published, and reports once what the server would drop of them."""
 
     def __init__(self, api: Api, *, driver: str, node: str, observer: Observer) -> None:
         self._api = api
@@ -159,10 +153,6 @@ class DesiredSlices:
 
     def specs(self, inventory: Inventory, times: TaintTimes) -> tuple[Spec, ...]:
         """Slices as the server keeps them, of the devices that it keeps whole enough.
-
-        Args:
-            inventory: What the node has.
-            times: Since when devices have their taints.
 
         Raises:
             PluginError: `pool-not-usable`, and the codes of `Api`.

@@ -180,10 +180,7 @@ class Server:
         self._shown.pop(path, None)
 
     def stop(self, grace: float) -> bool:
-        """Take no new calls, wait for those at work, and take all sockets away. Again is no error.
-
-        Args:
-            grace: Seconds to wait.
+        """Take no new calls, wait *grace* seconds for those at work, and take all sockets away. Again is no error.
 
         Returns:
             Whether all of them ended. One that did not is answered as cancelled, and its thread goes on.

@@ -58,14 +58,7 @@ _IMEX: Final = ("resources.computeDomains.imex.mode", "resources.computeDomains.
 def find_upgrade_steps(
     old: ProgramRelease, new: ProgramRelease, touched: set[str], compared: Comparison
 ) -> Iterator[Danger]:
-    """`upgrade-step-first` and `kernel-driver-changed`.
-
-    Args:
-        old: The release of the base.
-        new: The release of the head.
-        touched: Paths of the values that differ.
-        compared: Both compared.
-    """
+    """`upgrade-step-first` and `kernel-driver-changed`; *touched* are the paths of the values that differ."""
     before, after = choose_chart(old), choose_chart(new)
     if before is None or after is None or before.product != after.product:
         return

@@ -148,15 +148,7 @@ _SCRATCH_SIZE: Final = "16Mi"
 def spec(
     arguments: Mapping[str, Any], hardware: Hardware, *, name: str, image: Any, labels: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The spec of the DaemonSet.
-
-    Args:
-        arguments: Those of `NodePlugin`, checked.
-        hardware: What the node has.
-        name: Of the service account.
-        image: That of the plugin.
-        labels: Of the pods.
-    """
+    """The spec of the DaemonSet; *name* is that of the service account."""
     pod = {
         "serviceAccountName": name,
         "enableServiceLinks": False,

@@ -76,10 +76,6 @@ class _Validation:
 class Policy:
     """A policy as one server compiles it.
 
-    Args:
-        manifest: The ValidatingAdmissionPolicy.
-        release: The server.
-
     Attributes:
         name: Its name.
         refusals: (path, text) of what the server does not take; there is no such policy then.

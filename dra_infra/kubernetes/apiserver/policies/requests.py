@@ -42,12 +42,7 @@ _CLUSTER_WIDE: Final = frozenset({"DeviceClass", "ResourceSlice", "DeviceTaintRu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Who asks.
-
-    Args:
-        name: The user's name.
-        groups: The groups; the server adds `system:authenticated`.
-    """
+    """Who asks; the server adds the group `system:authenticated`."""
 
     name: str
     groups: Sequence[str] = ()

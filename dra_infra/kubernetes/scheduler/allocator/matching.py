@@ -43,11 +43,6 @@ class Matching:
     def is_selectable(self, key: Key, wanted: Wanted, published: Published) -> bool:
         """Checks that a device passes the selectors of class and request and is for the node.
 
-        Args:
-            key: Under what the verdict is kept.
-            wanted: The request.
-            published: The device.
-
         Raises:
             AllocationError: When a selector has no value on the device.
         """
@@ -104,12 +99,7 @@ class Row(NamedTuple):
 
 
 class Reach:
-    """Rows of all pools that were looked at, whatever is in use; for all attempts of an allocator.
-
-    Args:
-        evaluator: What evaluates expressions.
-        variant: Whose rules.
-    """
+    """Rows of all pools that were looked at, whatever is in use; for all attempts of an allocator."""
 
     def __init__(self, evaluator: Evaluator, variant: Variant) -> None:
         self._evaluator = evaluator

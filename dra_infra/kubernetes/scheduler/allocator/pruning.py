@@ -212,12 +212,7 @@ class _NothingLeft(Exception):  # noqa: N818  (no error: a way out of all calls)
 
 
 class PrunedSearch(Search):
-    """One attempt with proofs; used once.
-
-    Args:
-        attempt: What is asked.
-        availability: What is left of counters before the attempt.
-    """
+    """One attempt with proofs; used once."""
 
     def __init__(self, attempt: Attempt, availability: CounterAvailability) -> None:
         super().__init__(attempt)

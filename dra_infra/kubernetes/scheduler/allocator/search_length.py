@@ -27,12 +27,7 @@ _MOST_STATES: Final = 2000
 
 
 class SearchLength(Search):
-    """One search that is counted; used once.
-
-    Args:
-        attempt: What is asked.
-        availability: What is left of counters before the attempt.
-    """
+    """One search that is counted; used once."""
 
     def __init__(self, attempt: Attempt, availability: CounterAvailability) -> None:
         super().__init__(attempt)

@@ -165,9 +165,6 @@ class DeviceKinds:
     """Numbers devices: equal numbers for those that no expression with these reads can tell apart.
 
     The numbers of a device are kept for good, so one of these serves all allocators that look at the same slices.
-
-    Args:
-        variant: Whose CEL.
     """
 
     def __init__(self, variant: Variant) -> None:

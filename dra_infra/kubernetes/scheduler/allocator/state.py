@@ -155,12 +155,7 @@ class Picked:
 
 
 class Usage:
-    """Devices and capacities that are in use at one point of an attempt.
-
-    Args:
-        state: What is allocated before.
-        variant: Whose rules.
-    """
+    """Devices and capacities that are in use at one point of an attempt."""
 
     def __init__(self, state: AllocatedState, variant: Variant) -> None:
         self._state = state

@@ -26,16 +26,7 @@ OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 
 
 class Taking:
-    """Everything that changes while devices are picked and given back in one attempt.
-
-    Args:
-        usage: Devices and capacity.
-        counters: Counters.
-        groups: Compatibility groups.
-        index: The slices.
-        declared: `status.declaredFeatures` of the node.
-        variant: Whose rules.
-    """
+    """Everything that changes while devices are picked and given back in one attempt."""
 
     def __init__(
         self,
@@ -59,13 +50,6 @@ class Taking:
         self, claim: int, wanted: Wanted, pool: Pool, published: Published, *, number: int
     ) -> Undo | None:
         """Take a device that passes the selectors, or find out that it is not to be had.
-
-        Args:
-            claim: Index of the claim.
-            wanted: The request.
-            pool: The pool of the device.
-            published: The device.
-            number: Which device of the request this is.
 
         Returns:
             What gives it back; None when it is not to be had.
@@ -167,13 +151,7 @@ class Taking:
 
 
 def is_allowed(published: Published, declared: frozenset[str], variant: Variant) -> bool:
-    """The features that a device needs are on.
-
-    Args:
-        published: The device.
-        declared: `status.declaredFeatures` of the node.
-        variant: Whose features.
-    """
+    """The features that a device needs are on."""
     features = variant.features
     if published.device.consumes_counters and not features.partitionable_devices:
         return False
