@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,10 +16,10 @@ from dra_infra.catalog.drivers import newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.program_writing.config_calls import read_config
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.program_writing.said import CannotSayError, Said, check_fields, listed, make, same, texts_of
 from dra_infra.program_writing.selector_texts import attribute_code, read_selector
+from dra_infra.specs import device_configs
 from dra_infra.specs.arguments import check_annotations, check_labels, check_namespace
 from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
@@ -327,3 +327,73 @@ def _without_empty(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_empty(each) for key, each in value.items() if each is not None and each != []}
     return [_without_empty(each) for each in value] if isinstance(value, list) else value
+
+
+_CONFIGS: Final = (
+    device_configs.GpuConfig,
+    device_configs.MigDeviceConfig,
+    device_configs.VfioDeviceConfig,
+    device_configs.ComputeDomainChannelConfig,
+    device_configs.ExampleGpuConfig,
+)
+
+
+def read_config(config: Mapping[str, Any]) -> Said:
+    """The config of a claim or class: of a type of its own where that says all of it, else with its parameters as they are.
+
+    Raises:
+        CannotSayError: When it has fields that no config has.
+    """
+    check_fields(config, ("requests", "opaque"), "config")
+    opaque = mapping(config.get("opaque"))
+    driver, parameters = opaque.get("driver"), opaque.get("parameters")
+    named = texts_of(config.get("requests"))
+    keywords = {"requests": same(named)} if named else {}
+    for kind in _CONFIGS:
+        if (
+            isinstance(parameters, Mapping)
+            and (typed := _typed_config(kind, driver, parameters, keywords)) is not None
+        ):
+            return typed
+    return make(
+        device_configs.OpaqueConfig,
+        driver=same(driver),
+        parameters=same(parameters),
+        **keywords,
+    )
+
+
+def _typed_config(
+    kind: type[Any], driver: Any, parameters: Mapping[str, Any], keywords: Mapping[str, Said]
+) -> Said | None:
+    """A config with a type of its own; None where that does not say all of the parameters."""
+    given = dict(keywords)
+    for argument, place in kind.places.items():
+        value: Any = parameters
+        for step in place:
+            value = mapping(value).get(step)
+        if value is not None:
+            given[argument] = same(value)
+    if "sharing" in given:
+        sharing = mapping(given["sharing"].value)
+        strategy = next((each for each in kind.strategies if each.strategy == sharing.get("strategy")), None)
+        if strategy is None:
+            return None
+        given["sharing"] = make(strategy, **dict(_sharing_arguments(strategy, sharing)))
+    if kind is device_configs.ExampleGpuConfig and driver != "gpu.example.com":
+        given["driver"] = same(driver)
+    try:
+        made = make(kind, **given)
+    except TypeError:
+        return None
+    is_same = made.value.driver == driver and made.value.to_parameters() == parameters
+    return made if is_same else None
+
+
+def _sharing_arguments(strategy: type[Any], sharing: Mapping[str, Any]) -> Iterator[tuple[str, Said]]:
+    for argument, place in strategy.places.items():
+        value: Any = sharing
+        for step in place:
+            value = mapping(value).get(step)
+        if value is not None:
+            yield argument, same(value)

@@ -1,4 +1,7 @@
-"""The picture of a fleet: a tile per node, a cell per GPU, a strip per partition, coloured by workload."""
+"""The picture of a fleet: a tile per node, a cell per GPU, a strip per partition, coloured by workload.
+
+Where there are too many kinds of nodes to draw each as a tile, each is a strip: the dense form.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,10 @@ from typing import Final
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.output.wording import count_of, join_words
+from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.candidates import name_nodes
 from dra_infra.placement.placement import Placement
 from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
-from dra_infra.review.fleet_strips import Strip, draw_strips
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
 from dra_infra.review.placement_texts import DeviceKey, DeviceNames, key_of, name_model
 
@@ -265,3 +267,69 @@ def _remark(fleet: Fleet, places: _Places, shown: tuple[str, ...], painter: Tile
     if empty:
         said.append(f"{count_of(empty, 'node')} without devices {'is' if empty == 1 else 'are'} left out.")
     return " ".join(said)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Strip:
+    """Nodes that look the same: equal devices, held by those of the same colours, before and after.
+
+    Args:
+        nodes: Their names.
+        parts: Colour, -1 for devices that nobody gets, and where it ends, in percent of the strip.
+        changes: Whether devices change hands.
+        tags: `cordoned`, `tainted`.
+        description: What is drawn, in words.
+    """
+
+    nodes: tuple[str, ...]
+    parts: tuple[tuple[int, float], ...]
+    changes: bool
+    tags: tuple[str, ...]
+    description: str
+
+    @property
+    def name(self) -> str:
+        """The nodes in few words."""
+        return compress_names(self.nodes, most=3, of_nodes=True)
+
+
+def draw_strips(tiles: Iterable[Tile], colors: Colors) -> Iterator[Strip]:
+    """One strip for all tiles that look the same in so little room; those where devices change hands come first."""
+    alike: dict[object, list[Tile]] = {}
+    for tile in tiles:
+        look = tuple(
+            (cell.width, _color_of(cell.now, colors), _color_of(cell.was, colors)) for cell in tile.cells
+        )
+        alike.setdefault((look, tile.changes, tile.tags), []).append(tile)
+    for found in sorted(alike.values(), key=lambda found: not found[0].changes):
+        yield Strip(
+            nodes=tuple(name for tile in found for name in tile.nodes),
+            parts=tuple(_strip_parts(found[0], colors)),
+            changes=found[0].changes,
+            tags=found[0].tags,
+            description=_describe_strip(found[0], colors),
+        )
+
+
+def _color_of(workload: int, colors: Colors) -> int:
+    return colors.of[workload] if workload >= 0 else -1
+
+
+def _strip_parts(tile: Tile, colors: Colors) -> Iterator[tuple[int, float]]:
+    total = sum(cell.width for cell in tile.cells)
+    end = 0.0
+    for position, cell in enumerate(tile.cells):
+        end += cell.width
+        color = _color_of(cell.now, colors)
+        right = tile.cells[position + 1] if position + 1 < len(tile.cells) else None
+        if right is None or _color_of(right.now, colors) != color:
+            yield color, round(100 * end / total, 1)
+
+
+def _describe_strip(tile: Tile, colors: Colors) -> str:
+    held = Counter(_color_of(cell.now, colors) for cell in tile.cells)
+    said = [
+        f"{number} {f'for {colors.by} {colors.name(color)}' if color >= 0 else 'free'}"
+        for color, number in sorted(held.items())
+    ]
+    return f"of {count_of(len(tile.cells), 'device')} {join_words(said, most=12)}"

@@ -24,16 +24,23 @@ from dra_infra.program_objects import (
     PolicyFinding,
     Program,
 )
-from dra_infra.review.changes import ACTIONS, Action, Change, compare_programs, find_refused, find_undecided
+from dra_infra.review.changes import (
+    ACTIONS,
+    Action,
+    Change,
+    compare_programs,
+    find_denied,
+    find_refused,
+    find_undecided,
+)
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
 from dra_infra.review.dangers.claims import find_claim_dangers
-from dra_infra.review.dangers.evictions import find_rules_that_evict
 from dra_infra.review.dangers.quotas import find_passed_quotas, find_uncounted
 from dra_infra.review.dangers.releases import find_release_dangers
 from dra_infra.review.dangers.removals import find_removals, is_told_as_danger
 from dra_infra.review.dangers.rights import find_widened_rights
-from dra_infra.review.dangers.workloads import find_workload_dangers
+from dra_infra.review.dangers.workloads import find_rules_that_evict, find_workload_dangers
 from dra_infra.review.engine_steps import EngineSide, Joined, join_engine
 from dra_infra.review.growth import GrowthChange, compare_growth
 from dra_infra.review.placements import (
@@ -45,7 +52,6 @@ from dra_infra.review.placements import (
     find_unplaced,
     find_unplaced_resources,
 )
-from dra_infra.review.policies import find_denied
 from dra_infra.review.running import NOTHING_RUNS, Running
 
 Grade = Literal["failed", "danger", "undecided", "ok"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.client.kinds import SNAPSHOT
-from dra_infra.cluster.pruning import prune
+from dra_infra.cluster.capture import prune
 from dra_infra.output.secrets import SecretMask
 
 SECRET = "s3cr3t-value"

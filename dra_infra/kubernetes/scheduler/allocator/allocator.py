@@ -41,10 +41,9 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
 )
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, gather_pools
-from dra_infra.kubernetes.scheduler.allocator.pruning import PrunedSearch
+from dra_infra.kubernetes.scheduler.allocator.pruning import LOOKS_IN_TIME, PrunedSearch, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Search
-from dra_infra.kubernetes.scheduler.allocator.search_length import LOOKS_IN_TIME, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage

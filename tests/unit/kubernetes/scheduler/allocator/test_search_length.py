@@ -9,8 +9,8 @@ import pytest
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator import Allocated
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError
+from dra_infra.kubernetes.scheduler.allocator.pruning import SearchLength
 from dra_infra.kubernetes.scheduler.allocator.search import Search
-from dra_infra.kubernetes.scheduler.allocator.search_length import SearchLength
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, make_case
 from tests.unit.kubernetes.scheduler.allocator.contested import draw_contested
