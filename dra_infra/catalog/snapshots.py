@@ -14,7 +14,7 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.fleets import build
 from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.documents.yaml import iterate_manifests
-from dra_infra.errors import FleetError, Problem, ProblemsError
+from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -68,7 +68,12 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
         except ProblemsError as error:
             raise FleetError(error.problems) from error
     if not found:
-        raise FleetError([_empty(name)])
+        raise FleetError.of(
+            path=name[:200],
+            code="fleet-unreadable",
+            message="the snapshot holds no object",
+            hint="write it with: kubectl get nodes,resourceslices,deviceclasses,resourceclaims,pods,resourcequotas,jobs -A -o yaml",
+        )
     others: list[dict[str, Any]] = []
     fleet = gather_fleet(_take_hardware(found, others), name)
     if pools := [each for each in others if is_pool(each)]:
@@ -140,12 +145,3 @@ def _without_secrets(manifest: dict[str, Any]) -> dict[str, Any]:
         masked: dict[str, Any] = {field: SECRET for field in _SECRET_FIELDS if field in manifest}
         manifest = {**manifest, **masked}
     return manifest
-
-
-def _empty(name: str) -> Problem:
-    return Problem(
-        path=name[:200],
-        code="fleet-unreadable",
-        message="the snapshot holds no object",
-        hint="write it with: kubectl get nodes,resourceslices,deviceclasses,resourceclaims,pods,resourcequotas,jobs -A -o yaml",
-    )

@@ -253,12 +253,9 @@ def _fit(shown: Sequence[str]) -> list[str]:
     return [*lines[: rows - 2], f"... {count_of(more, 'more line')}"] if more > 0 else lines
 
 
-def _seen(items: _Items) -> Seen:
-    return Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
-
-
 def _form(items: _Items, shown: Shown) -> list[str]:
-    seen, form = _seen(items), shown.form
+    seen = Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
+    form = shown.form
     found = find_status(seen)
     if shown.by_team:
         teams = find_teams(found, items.get(NAMESPACES, ()), label=shown.team_label, sees_all=shown.sees_all)
@@ -278,7 +275,13 @@ def _form(items: _Items, shown: Shown) -> list[str]:
 def describe_status(status: Status) -> Iterator[str]:
     """A line for each claim, its reasons below it, and a count."""
     rows = [
-        (f"{each.namespace}/{each.name}", each.state, each.node or "-", _devices(each), _users(each))
+        (
+            f"{each.namespace}/{each.name}",
+            each.state,
+            each.node or "-",
+            _devices(each),
+            join_words(each.consumers),
+        )
         for each in status.claims
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
@@ -304,10 +307,6 @@ def _devices(claim: ClaimStatus) -> str:
         mark = " (admin)" if each.is_admin else " (share)" if each.share else ""
         pools.setdefault(f"{each.driver}/{each.pool}", []).append(f"{each.device}{mark}")
     return "; ".join(f"{pool}/{','.join(names)}" for pool, names in pools.items())
-
-
-def _users(claim: ClaimStatus) -> str:
-    return join_words(claim.consumers)
 
 
 def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, as_json: bool) -> int:

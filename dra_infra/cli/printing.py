@@ -285,7 +285,12 @@ def write_file(option: str, file: Path, content: bytes) -> None:
         else:
             put_in_place(file, content)
     except OSError as error:
-        raise ProgramError([_not_written(option, file, error.strerror or str(error))]) from error
+        raise ProgramError.of(
+            path=f"--{option}",
+            code="report-not-written",
+            message=f"{file} cannot be written: {error.strerror or error}",
+            hint="name a file in a folder that exists and may be written to",
+        ) from error
     say(f"wrote {file}")
 
 
@@ -314,12 +319,3 @@ def put_in_place(file: Path, content: bytes, mode: int | None = None) -> None:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
-
-
-def _not_written(form: str, file: Path, why: str) -> Problem:
-    return Problem(
-        path=f"--{form}",
-        code="report-not-written",
-        message=f"{file} cannot be written: {why}",
-        hint="name a file in a folder that exists and may be written to",
-    )

@@ -240,7 +240,13 @@ def _run(
             refresh=refresh,
         )
     elif engine:
-        raise ProgramError([_not_a_program(source)])
+        what = "a chart" if source.kind == "chart" else "manifests"
+        raise ProgramError.of(
+            path="--engine",
+            code="engine-not-for-source",
+            message=f"{source.shown} is {what}: only a program has a stack",
+            hint="leave --engine out, or name the folder of a Pulumi project",
+        )
     with progress() as tell, running as wait_for_preview:
         cluster = read_snapshot(snapshot) if snapshot else None
         if project and not (cluster and asked.head):
@@ -358,15 +364,6 @@ def _note_on_fleet(source: Source, asked: Asked, project: Project | None) -> tup
         return ()
     placed = f"it is placed on {trusted!r}, as the base says" if trusted else "nothing is placed"
     return (f"The head sets {FLEET_SETTING} to {asked.head.fleet[:200]!r}; {placed}.",)
-
-
-def _not_a_program(source: Source) -> Problem:
-    return Problem(
-        path="--engine",
-        code="engine-not-for-source",
-        message=f"{source.shown} is {'a chart' if source.kind == 'chart' else 'manifests'}: only a program has a stack",
-        hint="leave --engine out, or name the folder of a Pulumi project",
-    )
 
 
 def _has_colour() -> bool:

@@ -247,7 +247,7 @@ def check(
         problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
     asked = _ask(sources, policies, target, asker, problems, tell) if policies else None
     return ValidationReport(
-        problems=sorted(problems, key=_by_place),
+        problems=sorted(problems, key=lambda each: (each.place or Place(file=""), each)),
         checked=len(ours),
         objects=lambda: [(source.start, str(reference_to(source.manifest))) for source in ours],
         passed=len(sources) - len(ours),
@@ -303,10 +303,6 @@ def _without_secrets(report: ValidationReport) -> ValidationReport:
         problems=[mask.problem(problem) for problem in report.problems],
         objects=lambda: [(place, mask.text(name)) for place, name in report.objects()],
     )
-
-
-def _by_place(problem: Problem) -> tuple[Place, Problem]:
-    return problem.place or Place(file=""), problem
 
 
 def _nothing(paths: Sequence[str], what: str = "object in the input") -> Problem:

@@ -136,7 +136,12 @@ class Checkpoint:
         content = encode(record)
         if not may_be_parsed(content):
             # It would be called damaged when it is read again.
-            raise _too_large(record, len(content))
+            raise PluginError.of(
+                path=str(record.claim),
+                code="claim-too-large",
+                message=f"its record has {len(content)} bytes, and at most {LARGEST} with {MOST_PARTS} objects and lists are read again",
+                hint="each device has all configs that are for it: give the claim fewer or shorter ones, or fewer devices",
+            )
         uid = check_uid(record.claim.uid)
         self._folder.replace(uid + end, content, settle=settle)
         self._keep(record)
@@ -205,12 +210,3 @@ def _set_aside(path: str, error: DamagedError | NewerError) -> Problem:
         return Problem(path=path, code="checkpoint-newer", message=str(error), hint=hint)
     hint = "the claim's devices are kept back until it is prepared again, or released"
     return Problem(path=path, code="checkpoint-unreadable", message=str(error), hint=hint)
-
-
-def _too_large(record: Record, size: int) -> PluginError:
-    return PluginError.of(
-        path=str(record.claim),
-        code="claim-too-large",
-        message=f"its record has {size} bytes, and at most {LARGEST} with {MOST_PARTS} objects and lists are read again",
-        hint="each device has all configs that are for it: give the claim fewer or shorter ones, or fewer devices",
-    )

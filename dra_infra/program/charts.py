@@ -204,7 +204,12 @@ def render_templates(
                 env=_environment(os.environ),
             )
     except FileNotFoundError as error:
-        raise ProgramError([_no_helm(helm)]) from error
+        raise ProgramError.of(
+            path="--charts",
+            code="helm-not-found",
+            message=f"there is no {helm} on PATH, which renders the charts",
+            hint="install Helm 3, or leave --charts out: what charts make is not shown then",
+        ) from error
     except OSError as error:
         raise ProgramError([_refused(release, f"{helm} did not start: {error.strerror}")]) from error
     except subprocess.TimeoutExpired:
@@ -369,13 +374,4 @@ def _leads_out(release: ProgramRelease, name: str) -> Problem:
         message=f"{name[:200]!r} is a link that leads out of the repository or into its .git, or back to a folder around it",
         hint="put the file itself into the chart",
         place=release.place,
-    )
-
-
-def _no_helm(helm: str) -> Problem:
-    return Problem(
-        path="--charts",
-        code="helm-not-found",
-        message=f"there is no {helm} on PATH, which renders the charts",
-        hint="install Helm 3, or leave --charts out: what charts make is not shown then",
     )

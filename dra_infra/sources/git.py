@@ -109,7 +109,12 @@ class Call:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise ProgramError([_no_git()]) from None
+            raise ProgramError.of(
+                path="git",
+                code="no-git",
+                message="git is not on PATH",
+                hint="a review compares two revisions and needs git; --base-path compares with a folder",
+            ) from None
         assert self._process.stdout is not None  # noqa: S101  (it was asked for)
         self.output: IO[bytes] = self._process.stdout
         self.late = False
@@ -301,15 +306,6 @@ def _setting(name: str, value: str) -> str:
     section, _, key = name.partition(".")
     quoted = value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
     return f'[{section}]\n\t{key} = "{quoted}"\n'
-
-
-def _no_git() -> Problem:
-    return Problem(
-        path="git",
-        code="no-git",
-        message="git is not on PATH",
-        hint="a review compares two revisions and needs git; --base-path compares with a folder",
-    )
 
 
 def _no_answer(what: str, reason: str) -> Problem:

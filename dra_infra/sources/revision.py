@@ -109,7 +109,12 @@ def _unpack(repository: Repository, commit: str, target: Path, within: str = "")
         nonlocal size
         size += member.size
         if size > LARGEST:
-            raise ProgramError([_too_large(commit)])
+            raise ProgramError.of(
+                path="--base",
+                code="base-not-archived",
+                message=f"{commit[:12]} has more than {LARGEST >> 30} GiB of files",
+                hint="name a folder of manifests, of which that alone is unpacked, or compare with a folder: --base-path",
+            )
         try:
             safe = tarfile.data_filter(member, folder)
         except tarfile.FilterError:
@@ -168,15 +173,6 @@ def _not_archived(commit: str, reason: str) -> Problem:
         message=f"git cannot unpack {commit[:12]}: {reason}",
         hint=f"`git fsck` says whether the repository is whole; for a partial clone, which nothing is fetched for here, "
         f"`git archive --output={os.devnull} {commit[:12]}` fetches what is missing",
-    )
-
-
-def _too_large(commit: str) -> Problem:
-    return Problem(
-        path="--base",
-        code="base-not-archived",
-        message=f"{commit[:12]} has more than {LARGEST >> 30} GiB of files",
-        hint="name a folder of manifests, of which that alone is unpacked, or compare with a folder: --base-path",
     )
 
 

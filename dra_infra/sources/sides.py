@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dra_infra.advice.clusters import keep_provider, of_provider
-from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
 from dra_infra.program.charts import with_charts
@@ -249,7 +249,12 @@ def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterat
     if repository is None:
         assert asked.base_path is not None  # noqa: S101  (one of both is given)
         if not asked.base_path.exists():
-            raise ProgramError([_no_base_path(asked.base_path)])
+            raise ProgramError.of(
+                path="--base-path",
+                code="base-not-found",
+                message=f"{asked.base_path} is not there",
+                hint=nearest_path(asked.base_path) or "name the folder with the former state",
+            )
         root = asked.base_path.absolute()
         yield _Base(root=root, top=_top_of(root), head_top=_top_of(source.root))
         return
@@ -336,7 +341,12 @@ def _read_both(
         for root, top in ((base.root, base.top), (head, head_inside))
     )
     if not any((each.program.objects or each.program.problems) for each in (before_side, after_side)):
-        raise ProgramError([_nothing(source)])
+        raise ProgramError.of(
+            path=source.shown,
+            code="no-project",
+            message="holds neither a Pulumi project, nor a chart, nor a manifest, and did not at the base",
+            hint="name the folder with Pulumi.yaml, Chart.yaml, or YAML and JSON files",
+        )
     # What cannot be read at the base was there before, and is not what this change is asked about.
     told = (NotSeen(what="base", name=each.path, reason=str(each)) for each in before_side.program.problems)
     program = before_side.program
@@ -432,17 +442,3 @@ def _top_of(root: Path) -> Path:
 def existing(source: Source) -> Path:
     """The path, or the nearest folder above it."""
     return next(each for each in (source.root, *source.root.parents) if each.exists())
-
-
-def _nothing(source: Source) -> Problem:
-    return Problem(
-        path=source.shown,
-        code="no-project",
-        message="holds neither a Pulumi project, nor a chart, nor a manifest, and did not at the base",
-        hint="name the folder with Pulumi.yaml, Chart.yaml, or YAML and JSON files",
-    )
-
-
-def _no_base_path(path: Path) -> Problem:
-    hint = nearest_path(path) or "name the folder with the former state"
-    return Problem(path="--base-path", code="base-not-found", message=f"{path} is not there", hint=hint)

@@ -235,7 +235,7 @@ def check_fully_qualified(name: str, path: str, release: Release, *, covered: bo
         yield from _check_old(name, path)
         return
     for error in _check_qualified(name, path):
-        yield _marked(error, covered=covered)
+        yield replace(error, rule=_RULE, origin=_ORIGIN, covered=covered)
     if "/" not in name:
         yield invalid(
             _RULE,
@@ -298,12 +298,8 @@ def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:
             yield required(_RULE, path, "the name must not be empty")
 
 
-def _check_identifier(identifier: str, path: str, rule: str = _RULE) -> Iterator[FieldError]:
+def _check_identifier(identifier: str, path: str) -> Iterator[FieldError]:
     """Check the part behind the domain."""
     if names.size(identifier) > MAX_IDENTIFIER:
-        yield too_long(rule, path, MAX_IDENTIFIER)
-    yield from malformed(rule, path, identifier, names.c_identifier(identifier))
-
-
-def _marked(error: FieldError, *, covered: bool) -> FieldError:
-    return replace(error, rule=_RULE, origin=_ORIGIN, covered=covered)
+        yield too_long(_RULE, path, MAX_IDENTIFIER)
+    yield from malformed(_RULE, path, identifier, names.c_identifier(identifier))

@@ -58,11 +58,6 @@ def to_write(
     """Entries of `status.devices` with all that is said of *results*; none where nothing is new.
 
     What was said before is among it: in server-side apply a manager takes back what it does not repeat.
-
-    Args:
-        claim: As it was read.
-        results: Some of its devices.
-        decided: What is known of a device.
     """
     entries = {_key(each): each for each in mappings(mapping(claim.get("status")).get("devices"))}
     written, new = [], False
@@ -177,12 +172,9 @@ class Binder:
         self._wake.set()
         self._look.set()
 
-    def _is_needed(self) -> bool:
-        return any(each.binding_conditions for each in self._back_end.inventory().devices)
-
     def _list(self) -> str:
         """Keep the claims that wait for a device of this node."""
-        if not self._is_needed():
+        if not any(each.binding_conditions for each in self._back_end.inventory().devices):
             self._look.wait()
             self._look.clear()
             return ""

@@ -47,11 +47,11 @@ class ClaimReader:
         """
         check_uid(reference.uid)
         if not is_dns_label(reference.namespace) or not is_dns_subdomain(reference.name):
-            raise _refused(str(reference)[:300], "claim-malformed", "no claim can be called so")
+            raise PluginError.of(str(reference)[:300], "claim-malformed", "no claim can be called so")
         item = self._api.get(CLAIMS, reference.name, reference.namespace)
         if item is None:
             message = "there is no such claim any more"
-            raise _refused(
+            raise PluginError.of(
                 str(reference), "claim-gone", message, "the pod that had it was deleted, most likely"
             )
         return self.claim_of(item, reference)
@@ -66,18 +66,20 @@ class ClaimReader:
         metadata, status = mapping(item.get("metadata")), mapping(item.get("status"))
         if metadata.get("uid") != reference.uid:
             message = f"it was made anew: the one with the UID {reference.uid} is gone"
-            raise _refused(path, "claim-made-anew", message, "the kubelet asks again with the new one's UID")
+            raise PluginError.of(
+                path, "claim-made-anew", message, "the kubelet asks again with the new one's UID"
+            )
         allocation = status.get("allocation")
         if not isinstance(allocation, Mapping):
             hint = "the scheduler allocates it when a pod that uses it is placed"
-            raise _refused(path, "claim-without-allocation", "it has no allocation", hint)
+            raise PluginError.of(path, "claim-without-allocation", "it has no allocation", hint)
         if not mappings(status.get("reservedFor")):
             hint = "kube-controller-manager or the scheduler reserves it for a pod; see whether both run"
-            raise _refused(path, "claim-not-reserved", "it is allocated, and reserved for nobody", hint)
+            raise PluginError.of(path, "claim-not-reserved", "it is allocated, and reserved for nobody", hint)
         devices = tuple(sorted(self._devices(path, allocation)))
         if not devices:
             message = f"it has no device of the driver {self._driver}"
-            raise _refused(path, "claim-no-device", message, "another driver's plugin prepares it")
+            raise PluginError.of(path, "claim-no-device", message, "another driver's plugin prepares it")
         return Claim(
             uid=reference.uid,
             namespace=reference.namespace,
@@ -103,7 +105,7 @@ class ClaimReader:
             if device.pool != self._node or not _selects(allocation.get("nodeSelector"), self._node):
                 message = f"its device {device.pool}/{device.device} is not on this node, {self._node}"
                 hint = "the pod was put on the node by hand; let the scheduler place it"
-                raise _refused(path, "claim-other-node", message, hint)
+                raise PluginError.of(path, "claim-other-node", message, hint)
             yield device
 
     def _configs(
@@ -209,8 +211,4 @@ def _label(value: object) -> str:
 
 
 def _malformed(path: str, message: str) -> PluginError:
-    return _refused(path, "claim-malformed", message, "no API server stores that: see what is between")
-
-
-def _refused(path: str, code: str, message: str, hint: str = "") -> PluginError:
-    return PluginError.of(path=path, code=code, message=message, hint=hint)
+    return PluginError.of(path, "claim-malformed", message, "no API server stores that: see what is between")

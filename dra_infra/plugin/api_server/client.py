@@ -20,7 +20,7 @@ from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import text
 from dra_infra.client.transport import Transport
-from dra_infra.errors import ClusterError, Problem
+from dra_infra.errors import ClusterError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused
 from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender, read_retry_after
@@ -30,10 +30,6 @@ def _minor(release: Mapping[str, Any]) -> int:
     # An emulated one decides what is accepted; clouds write `34+`.
     digits = (text(release.get("emulationMinor")) or text(release.get("minor"))).rstrip("+")
     return int(digits) if digits.isdigit() else 0
-
-
-def _no_version(said: object) -> Problem:
-    return Problem(path="/version", code="cluster-answer", message=f"it says no version: {str(said)[:100]}")
 
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -191,7 +187,9 @@ class Api:
             answer = self._sender.send("GET", "/version", request="get /version")
             release = mapping(answer.body)
             if answer.status != 200 or not _minor(release):
-                raise from_cluster_error("get /version", ClusterError([_no_version(answer.body)]))
+                message = f"it says no version: {str(answer.body)[:100]}"
+                error = ClusterError.of(path="/version", code="cluster-answer", message=message)
+                raise from_cluster_error("get /version", error)
             self._release = release
         return _minor(release)
 

@@ -90,7 +90,7 @@ def find_changes(
     for index, item in sorted(placed.items()):
         spec = _complete(wanted[index], generation, len(wanted))
         if not _equal(item.get("spec"), spec) or owner not in mappings(
-            _metadata(item).get("ownerReferences")
+            mapping(item.get("metadata")).get("ownerReferences")
         ):
             update.append((item, spec))
     missing = [index for index in range(len(wanted)) if index not in placed]
@@ -193,7 +193,3 @@ def _bare(value: object) -> object:
 def _generation(item: Item) -> int:
     number = mapping(mapping(item.get("spec")).get("pool")).get("generation")
     return number if isinstance(number, int) else 0
-
-
-def _metadata(item: Item) -> Mapping[str, Any]:
-    return mapping(item.get("metadata"))

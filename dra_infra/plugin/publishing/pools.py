@@ -129,11 +129,9 @@ def _has_room(devices: Sequence[Device], sets: Sequence[CounterSet]) -> bool:
 
 
 def _is_advanced(device: Device) -> bool:
-    return bool(device.taints or device.consumes_counters or any(map(_is_list, _attributes(device))))
-
-
-def _attributes(device: Device) -> Iterable[DeviceAttribute]:
-    return (device.attributes or {}).values()
+    return bool(
+        device.taints or device.consumes_counters or any(map(_is_list, (device.attributes or {}).values()))
+    )
 
 
 def _is_list(attribute: DeviceAttribute) -> bool:

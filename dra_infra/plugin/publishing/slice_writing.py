@@ -180,8 +180,13 @@ class SliceWriter:
             PluginError: `driver-name-taken`.
         """
         items, version = self._api.list(SLICES, field_selector=self._selector)
-        if foreign := [name_of(each) for each in items if not _is_ours(each)]:
-            raise _taken(self._driver, self._node, foreign)
+        if foreign := [name_of(each) for each in items if labels_of(each).get(MANAGED_BY) != MANAGER]:
+            raise PluginError.of(
+                path=f"slices of {self._driver}",
+                code=NAME_TAKEN,
+                message=f"another driver called {self._driver} publishes on node {self._node}: {', '.join(foreign[:3])}",
+                hint="remove it; the kubelet deletes its slices within a minute, and ours follow; or give ours another name with --driver",
+            )
         return items, version
 
     def write(self, changes: Changes, owner: Item) -> None:
@@ -209,16 +214,3 @@ class SliceWriter:
 def selector(driver: str, node: str) -> str:
     """The field selector of a driver's slices of a node."""
     return f"spec.nodeName={node},spec.driver={driver}"
-
-
-def _is_ours(item: Item) -> bool:
-    return labels_of(item).get(MANAGED_BY) == MANAGER
-
-
-def _taken(driver: str, node: str, names: list[str]) -> PluginError:
-    return PluginError.of(
-        path=f"slices of {driver}",
-        code=NAME_TAKEN,
-        message=f"another driver called {driver} publishes on node {node}: {', '.join(names[:3])}",
-        hint="remove it; the kubelet deletes its slices within a minute, and ours follow; or give ours another name with --driver",
-    )

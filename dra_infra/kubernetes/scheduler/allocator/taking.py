@@ -7,6 +7,7 @@ then: counters after a taint or a constraint, everything after a capacity.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceToleration
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -107,7 +108,7 @@ class Taking:
                     each.remove(wanted)
                 return False
             added.append(constraint)
-        undone.extend(_removal(constraint, wanted) for constraint in added)
+        undone.extend(partial(each.remove, wanted) for each in added)
         return True
 
     def _take_device(
@@ -179,10 +180,6 @@ def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
     return toleration.operator == "Exists"
-
-
-def _removal(constraint: Constraint, wanted: Wanted) -> Undo:
-    return lambda: constraint.remove(wanted)
 
 
 def _undo(undone: list[Undo]) -> None:
