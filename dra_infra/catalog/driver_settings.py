@@ -116,11 +116,7 @@ def read_driver_settings(
     where: Where,
     problems: list[Problem],
 ) -> dict[str, Any]:
-    """Read gates, MIG layout and values of the chart; what is wrong is added to *problems*.
-
-    Returns:
-        The fields of `NodeGroup` that they decide.
-    """
+    """The fields of `NodeGroup` that gates, MIG layout and values of the chart decide; adds what is wrong to *problems*."""
     on = _gates(written, line, where, problems)
     mig: tuple[tuple[str, ...], ...] = ()
     if "mig" in written:

@@ -45,12 +45,7 @@ class ExecPlugin:
 
     @classmethod
     def read(cls, plugin: Mapping[str, Any], folder: Path, file: Path) -> ExecPlugin:
-        """An exec plugin: the `exec` of a user.
-
-        Args:
-            plugin: It.
-            folder: What a command with a slash is relative to.
-            file: The kubeconfig, for messages.
+        """An exec plugin: the `exec` of a user; a command with a slash is relative to *folder*.
 
         Raises:
             ClusterError: `kubeconfig-unreadable`.

@@ -181,11 +181,7 @@ class Reader:
             more = following
 
     def _count_page(self, path: str) -> None:
-        """One more page, within the bounds of everything that is read.
-
-        Raises:
-            ClusterError: `cluster-answer`.
-        """
+        """One more page, within the bounds of everything that is read; else raises `cluster-answer`."""
         now = self._clock()
         if self._began is None:
             self._began = now

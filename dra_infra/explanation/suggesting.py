@@ -117,10 +117,7 @@ def try_nodes(question: Question, budget: Budget, nodes: Sequence[Node]) -> Plac
 
 
 def place_pods(question: Question, budget: Budget) -> tuple[int, Question]:
-    """Place the pods of a question one by one, each on the first node that takes it.
-
-    Returns:
-        How many were placed, and the question as it is once those have their devices.
+    """How many pods go one by one on the first node that takes them, and the question once those have their devices.
 
     Raises:
         LateError: When the time is over.

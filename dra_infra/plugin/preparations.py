@@ -68,10 +68,7 @@ class Preparations:
             return self._problems
 
     def undo_rest(self) -> bool:
-        """Try again to undo claims that were left half-prepared; problems that were not reported before are.
-
-        Returns:
-            Whether something of it is still there.
+        """Try again to undo half-prepared claims, and report what is new; True where something of it is still there.
 
         Raises:
             PluginError: `turn-not-had`, `plugin-folder-not-usable`.
@@ -123,10 +120,7 @@ class Preparations:
             return device_ids(self._find_or_prepare(claim), self._driver)
 
     def restore(self, claim: Claim) -> bool:
-        """Prepare a claim whose record was lost; one that was released or prepared meanwhile stays as it is.
-
-        Returns:
-            Whether the record was lost, and is there again.
+        """Prepare a claim whose record was lost; False where it was not, or was released or prepared meanwhile.
 
         Raises:
             PluginError: As `prepare`.

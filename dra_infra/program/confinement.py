@@ -156,13 +156,7 @@ def read_allowance(words: Iterable[str]) -> Allowance:
 
 
 def environment_for(environment: Mapping[str, str], allowance: Allowance, *, home: Path) -> dict[str, str]:
-    """The environment of a program.
-
-    Args:
-        environment: Of this process.
-        allowance: What the user allows.
-        home: The folder that is its home and its temporary folder.
-    """
+    """The environment of a program; *home* is its home and its temporary folder."""
     if allowance.everything:
         return dict(environment)
     named = {*VARIABLES, *allowance.variables}

@@ -96,11 +96,7 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
 
 
 def _find() -> tuple[list[str], Path]:
-    """The command and the file that it runs.
-
-    Raises:
-        ProgramError: `kustomize-not-found`.
-    """
+    """The command and the file that it runs; raises `kustomize-not-found`."""
     for name, arguments in _COMMANDS:
         if found := shutil.which(name):
             return [name, *arguments], Path(found).resolve()

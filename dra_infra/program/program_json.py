@@ -82,10 +82,6 @@ def write_json(data: Mapping[str, Any]) -> bytes:
 def program_from_json(data: bytes, *, path: str = "--head") -> Program:
     """The program in *data*.
 
-    Args:
-        data: What `write_json` wrote, or anything else.
-        path: What problems are told about.
-
     Raises:
         ProgramError: With the problems of a run that failed; `compiled-unreadable` when *data* is no program.
     """

@@ -203,11 +203,7 @@ def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
 
 
 def _of_provider(program: Program, asked: Asked) -> Program:
-    """The part of the head that is reviewed.
-
-    Raises:
-        ProgramError: `provider-not-known`.
-    """
+    """The part of the head that is reviewed; raises `provider-not-known`."""
     return of_provider(program, asked.provider) if asked.provider is not None else program
 
 
@@ -421,11 +417,7 @@ def label_of(source: Source, repository: Repository | None) -> str:
 
 
 def _repository_of(source: Source) -> Repository:
-    """The repository of a source, which the path as it was typed may not lead out of.
-
-    Raises:
-        ProgramError: As `find_repository`.
-    """
+    """The repository of a source, out of which its typed path may not lead; raises what `find_repository` does."""
     typed = Path(source.shown)
     if typed.exists() and os.path.realpath(typed) != os.path.abspath(typed):  # noqa: PTH100  (without following links)
         find_repository(typed)

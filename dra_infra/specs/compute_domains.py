@@ -121,12 +121,9 @@ def _check_host_managed(
 
 
 def channel_template(compute_domain: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The ResourceClaimTemplate that the controller makes for a ComputeDomain, which stands in no program.
+    """The ResourceClaimTemplate that the controller makes for a ComputeDomain; None where that names none.
 
-    The UID of the ComputeDomain, by which the driver finds it, only exists in the cluster: `UNKNOWN` stands for it.
-
-    Returns:
-        A manifest; None where the ComputeDomain names no template.
+    It stands in no program. `UNKNOWN` stands for the UID of the ComputeDomain, by which the driver finds it.
     """
     name = _template_name(compute_domain)
     if name is None:

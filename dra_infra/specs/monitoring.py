@@ -164,13 +164,7 @@ def _plugin(
 
 
 def dashboard_of(file: str, watching: Watching, release: Release) -> dict[str, Any]:
-    """The dashboard, as Grafana reads it.
-
-    Args:
-        file: Its file, of whose name its uid is made.
-        watching: What is watched.
-        release: The minor and its gates.
-    """
+    """The dashboard, as Grafana reads it; its uid is made of the name of its *file*."""
     drawn: list[dict[str, Any]] = []
     for panel in panels():
         if metrics_of(panel.queries[0].expr)[0].exposed_by == PLUGIN and not watching.plugin_namespaces:

@@ -93,17 +93,7 @@ def from_cluster_error(request: str, error: ClusterError) -> ApiError:
 def refused(
     request: str, kind: Kind, verb: str, status: int, said: str, reason: str = "", *, retry_after: float = 0.0
 ) -> ApiError:
-    """An answer of 400 and more.
-
-    Args:
-        request: Such as `get ResourceClaim ml/trainer`.
-        kind: Of the object.
-        verb: As in rules of roles.
-        status: HTTP's.
-        said: The server's words.
-        reason: Its reason.
-        retry_after: Seconds for which it wants to be left alone.
-    """
+    """An answer of 400 and more to a *request* such as `get ResourceClaim ml/trainer`; the *verb* is one of rules of roles."""
     if status == _FORBIDDEN:
         # What the plugin patches is status alone, which is a resource of its own for RBAC.
         resource = f"{kind.plural}/status" if verb == "patch" else kind.plural

@@ -166,10 +166,7 @@ class NvmlBackEnd:
         return self._edits.source
 
     def try_edits(self) -> str:
-        """Find out what a container would get with the first device; nobody gets it.
-
-        Returns:
-            How much it is, and what said so.
+        """How much a container would get with the first device, and what said so; nobody gets it.
 
         Raises:
             PluginError: As `prepare`.

@@ -198,11 +198,7 @@ class HealthMonitor:
             self._changed()
 
     def _mark(self, groups: Iterable[Iterable[str]], key: str, *, effect: str, value: str = "") -> bool:
-        """Taint devices, each group those of a GPU.
-
-        Returns:
-            Whether anything is new; a softer effect does not take the place of a harder one.
-        """
+        """Taint devices, each group those of a GPU; True where any is new. No softer effect takes the place of a harder."""
         taint = DeviceTaint(key=f"{self._driver}/{key}", value=value, effect=effect)
         new = False
         with self._lock:

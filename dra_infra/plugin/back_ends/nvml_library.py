@@ -22,11 +22,7 @@ _MOST_LINKS: Final = 40
 
 
 def resolve(path: Path, root: Path) -> Path | None:
-    """Follow links as a process would whose root is *root*: absolute ones start there.
-
-    Returns:
-        The file or folder, as we see it; None where there is none.
-    """
+    """Follow links as a process whose root is *root*; the file or folder as we see it, None where there is none."""
     left = list(path.relative_to(root).parts)
     here, links = root, 0
     while left:

@@ -25,16 +25,10 @@ _BURSTS: Final = {"ingressBurst": "INGRESS_BURST", "egressBurst": "EGRESS_BURST"
 def edits_of(
     node: SimulatedNode, claim: Claim, configs: Sequence[EffectiveConfig], marker: str
 ) -> tuple[Edits, ...]:
-    """Variables and the mounted file, for each device of a claim.
+    """Variables and the mounted file, whose path on the node is *marker*, for each device of a claim.
 
     Variables are named after the driver, the device and, where a claim may have the device twice, the share: within a
     claim none has two values.
-
-    Args:
-        node: Where they are.
-        claim: The claim.
-        configs: Of each of its devices.
-        marker: Path of the claim's file on the node.
     """
     mount = Mount(host_path=marker, container_path=MARKER.format(driver=node.driver, uid=claim.uid))
     common = tuple(_common(node, claim))

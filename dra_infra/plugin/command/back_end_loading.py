@@ -58,12 +58,7 @@ class LoadedBackEnd:
 def make_back_end(
     settings: Settings, paths: Paths, noticed: Callable[[Sequence[Problem]], None]
 ) -> LoadedBackEnd:
-    """Make the back end that the settings name.
-
-    Args:
-        settings: Of the plugin.
-        paths: Where simulated hardware keeps what it keeps.
-        noticed: Is told what is wrong, and keeps nothing from working.
+    """Make the back end that the settings name; *noticed* is told what is wrong and keeps nothing from working.
 
     Raises:
         FleetError: As `load_fleet`.

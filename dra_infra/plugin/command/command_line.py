@@ -37,16 +37,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandLine:
-    """A command line, parsed.
-
-    Args:
-        flags: Texts by the settings' names.
-        unknown: What is no flag.
-        file: Of settings.
-        check: Only try whether it would work.
-        as_json: Print that as JSON.
-        version: Only print the version.
-    """
+    """A command line, parsed: the texts of its flags by the settings' names, and what is no flag."""
 
     flags: Mapping[str, str]
     unknown: Sequence[str]

@@ -119,10 +119,7 @@ class InstanceLock:
         self._handle = -1
 
     def acquire(self) -> bool:
-        """Hold the lock, beside other instances of ours.
-
-        Returns:
-            Whether another one is alive.
+        """Hold the lock, beside other instances of ours; True where another one is alive.
 
         Raises:
             PluginError: `plugin-folder-not-usable`.

@@ -49,12 +49,6 @@ def read_settings(
 ) -> tuple[Settings, tuple[Problem, ...]]:
     """The settings, and what may be a slip.
 
-    Args:
-        flags: Texts by the settings' names.
-        unknown: Words of the command line that are no flag.
-        environment: Of the process.
-        file: A YAML file of settings.
-
     Raises:
         PluginError: `plugin-settings-unreadable`, `plugin-setting-unknown`, `plugin-setting-invalid`, `plugin-setting-missing`: all
             that is wrong in all three places, also with what another place overrules.

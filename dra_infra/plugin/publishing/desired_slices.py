@@ -92,13 +92,7 @@ def unsafe_devices(spec: Spec, kept: Spec) -> Iterator[str]:
 
 
 def dropped(driver: str, paths: Iterable[str], held_back: Sequence[str]) -> Problem:
-    """The server drops fields of slices: `slice-fields-dropped`.
-
-    Args:
-        driver: Whose slices.
-        paths: What was lost.
-        held_back: Devices that are not published for it.
-    """
+    """The server drops fields of slices, for which devices are *held_back*: `slice-fields-dropped`."""
     fields = sorted({found[1] for each in paths if (found := _LAST.search(each))})
     gates = sorted({gate for name, gate in gates_of_fields().items() if name in fields})
     message = f"the API server drops {', '.join(fields)}"

@@ -47,10 +47,7 @@ class PublisherLock:
         """True where another instance has the lock, or had it before."""
 
     def acquire(self, ended: threading.Event) -> bool:
-        """Wait for the lock, or until *ended*.
-
-        Returns:
-            Whether it is ours.
+        """Wait for the lock, or until *ended*; True where it is ours.
 
         Raises:
             PluginError: `plugin-folder-not-usable`.

@@ -185,11 +185,6 @@ def network_policy(
     """The NetworkPolicy; None with the node's network, to which network policies do not apply.
 
     The port of the probes is in no rule: what comes from a pod's own node, as the kubelet does, is let in by every policy.
-
-    Args:
-        arguments: Those of `NodePlugin`, checked.
-        name: Of the service account.
-        metadata: Of the object.
     """
     if arguments.get("host_network"):
         return None

@@ -35,13 +35,7 @@ NOT_TOLD: Final = (UNKNOWN, SECRET)
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of an object.
-
-    Args:
-        known: Those that are known.
-        is_complete: Whether there are no others.
-        owner: The object, for reasons.
-    """
+    """Labels of an object."""
 
     known: Mapping[str, str]
     is_complete: bool

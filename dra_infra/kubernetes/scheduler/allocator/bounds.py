@@ -123,13 +123,7 @@ class Bounds:
         self._least: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[str, ...], int]]] = {}
 
     def forbid(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> bool:
-        """Proves that no solution is left before device *number* of a request.
-
-        Args:
-            key: The request.
-            number: How many devices of it are picked.
-            picked: What is picked for each claim.
-        """
+        """Proves that no solution is left before device *number* of a request."""
         left = self._count_left(picked)
         demands = list(self._list(key, number, picked))
         return (
