@@ -180,13 +180,15 @@ provider = click.option(
     metavar="NAME",
     help="Only what this provider of the program deploys: one of its clusters; default for what names none.",
 )
-timeout = click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=60.0,
-    help="How long the program may run.",
-)
+
+
+def seconds(default: float, text: str, *, least: float = 0.1) -> Callable[[FunctionT], FunctionT]:
+    """The time limit `--timeout` of a command; *text* says for what."""
+    type_ = click.FloatRange(min=least)
+    return click.option("--timeout", metavar="SECONDS", type=type_, default=default, help=text)
+
+
+timeout = seconds(60.0, "How long the program may run.")
 
 
 def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:

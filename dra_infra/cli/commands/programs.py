@@ -141,12 +141,8 @@ def _numbers(
 @options.stack
 @options.config
 @options.provider
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=60.0,
-    help="How long the program may run, and then the search; what is not found by then is said so.",
+@options.seconds(
+    60.0, "How long the program may run, and then the search; what is not found by then is said so."
 )
 @options.kinds
 @click.option(
@@ -196,13 +192,7 @@ def simulate() -> None:
 @options.gates
 @options.stack
 @options.config
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
-    default=20.0,
-    help="How long to search; what is known by then is printed.",
-)
+@options.seconds(20.0, "How long to search; what is known by then is printed.")
 @options.kinds
 @click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
 @options.as_json

@@ -30,13 +30,7 @@ from dra_infra.cli import options
     "--token-variable", metavar="NAME", help="Variable with the token; else GITHUB_TOKEN or GITLAB_TOKEN."
 )
 @click.option("--account", metavar="LOGIN", help="Account that owns the comment (default: the token's own).")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=1),
-    default=300.0,
-    help="Time limit for everything, waiting for rate limits included.",
-)
+@options.seconds(300.0, "Time limit for everything, waiting for rate limits included.", least=1)
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @options.as_json
 def comment() -> None:
@@ -72,13 +66,7 @@ def comment() -> None:
     "--repository", "-r", metavar="OWNER/NAME", help="Repository of the commit (default: the CI's own)."
 )
 @click.option("--api", metavar="URL", help="Address of the API; else the CI's own, else the public one.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=1),
-    default=120.0,
-    help="Time limit for everything, waiting for rate limits included.",
-)
+@options.seconds(120.0, "Time limit for everything, waiting for rate limits included.", least=1)
 def pull_request() -> None:
     """Ask GitHub for the one open pull request of a commit, or show a verdict at the commit.
 
