@@ -12,6 +12,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
+from dra_infra.kubernetes.api.manifests import name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -84,7 +85,8 @@ def ask_program(
     question = None
     try:
         if not any(each.severity == "error" for each in causes):
-            question = around.ask(claims, template)
+            priority = _find_priority(template.spec, (*manifests, *running))
+            question = replace(around.ask(claims, template), priority=priority)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
     if question is not None and not question.claims and template.claims == written.claims:
@@ -96,6 +98,23 @@ def ask_program(
         causes=tuple(causes),
         unmodelled=find_unmodelled(template, manifest),
     )
+
+
+_SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def _find_priority(spec: Mapping[str, Any], objects: Sequence[Manifest]) -> int | None:
+    """The priority that the server gives a pod (plugin/pkg/admission/priority); None where its class is not known."""
+    name = spec.get("priorityClassName")
+    values = [
+        each.get("value")
+        for each in objects
+        if each.get("kind") == "PriorityClass"
+        and (name_of(each) == name if name else each.get("globalDefault") is True)
+    ]
+    # Of several defaults the lowest counts.
+    known = min((each for each in values if isinstance(each, int)), default=None if name else 0)
+    return _SYSTEM_PRIORITIES.get(str(name), known)
 
 
 def _choose(subject: ObjectRef, templates: Sequence[PodTemplate], part: str) -> PodTemplate | None:

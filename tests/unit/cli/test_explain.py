@@ -363,6 +363,40 @@ def test_devices_of_others_on_a_snapshot_are_named_with_their_pods(command, tmp_
     assert "kubectl delete pod -n ml serve-0" in said.out
 
 
+@pytest.mark.parametrize(
+    ("spec", "priority"),
+    [
+        ({"priorityClassName": "high"}, 1000),
+        ({"priorityClassName": "system-node-critical"}, 2_000_001_000),
+        ({"priorityClassName": "elsewhere"}, None),
+        ({}, None),
+    ],
+)
+def test_a_pod_of_a_program_hears_whom_the_scheduler_does_not_preempt(
+    command, tmp_path_factory, tmp_path, spec, priority
+):
+    fleet = load_fleet("hgx-h100 devices=1")
+    (node,) = (each.name for each in fleet.nodes)
+    running = a_pod("other", "", nodeName=node, priority=5)
+    running["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "held"}]
+    running["metadata"]["uid"] = "uid-other"
+    held = a_claim("held", "gpu-0", node=node, pods=["other"])
+    there = [each.to_manifest() for each in (*fleet.nodes, *fleet.slices)]
+    cluster = tmp_path_factory.mktemp("snapshot") / "cluster.yaml"
+    cluster.write_text(yaml.safe_dump_all([*there, {**running, "status": {"phase": "Running"}}, held]))
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+    }
+    write(tmp_path, a_class(), a_template(), a_pod(**spec), high)
+    said = command("explain", "pod/train", ".", "--snapshot", str(cluster), cwd=tmp_path)
+    assert said.code == 1
+    told = f"its priority {priority} does not help: the scheduler preempts no pod for its devices"
+    assert (told in said.out) == (priority is not None)
+
+
 def test_a_pod_of_a_snapshot_is_explained_from_the_snapshot_alone(command, tmp_path):
     pod = a_pod()
     pod["status"] = {
