@@ -41,6 +41,7 @@ MIGRATIONS: dict[str, str] = {
     "quota-for-claims": "a quota counts claims too",
     "quota-kept": "a quota counts claims already",
     "quota-of-profile": "a quota of one MIG profile counts devices of all profiles",
+    "quota-with-scopes": "a quota with scopes limits no claims",
     "limit-range": "a LimitRange limits no claims",
     "metric-of-resource": "an autoscaler reads a metric that pods with claims do not have",
     "queue-for-claims": "a queue of Kueue counts claims too",

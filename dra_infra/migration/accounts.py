@@ -98,6 +98,10 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
     hard = mapping(value_at(manifest, "spec", "hard"))
+    # A scope is one of pods, and matches no claim (MatchesNoScopeFunc).
+    is_scoped = bool(value_at(manifest, "spec", "scopes")) or bool(
+        value_at(manifest, "spec", "scopeSelector", "matchExpressions")
+    )
     read = {
         key: read_resource(name, settings.plugin)
         for key in hard
@@ -105,7 +109,7 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated 
     }
     amounts: dict[str, list[Any]] = {}
     for key, asked in read.items():
-        if not isinstance(asked, str):
+        if not isinstance(asked, str) and not is_scoped:
             amounts.setdefault(quota_keys(asked.class_name)[0], []).append(hard[key])
     unread = next((key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key), "")
     mig_key = quota_keys("mig.nvidia.com")[0]
@@ -118,6 +122,10 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated 
     for key, asked in read.items():
         if isinstance(asked, str):
             remarks += _not_read(key, asked, settings)
+        elif is_scoped:
+            message = f"{key} is in a quota with scopes, which count pods and match no claim"
+            hint = "limit the claims of the namespace by a quota without scopes, or give such pods a namespace of their own"
+            remarks.append(Remark(f"spec.hard[{key}]", "lost", "quota-with-scopes", message, hint))
         else:
             device_key = quota_keys(asked.class_name)[0]
             total, is_alone = sums.get(device_key, ""), len(amounts[device_key]) == 1

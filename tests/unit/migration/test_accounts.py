@@ -34,6 +34,35 @@ def test_keys_of_profiles_are_one_number():
     assert found.manifest["spec"]["hard"]["mig.nvidia.com.deviceclass.resource.k8s.io/devices"] == "10"
 
 
+@pytest.mark.parametrize(
+    "scopes",
+    [
+        {"scopes": ["NotTerminating"]},
+        {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}},
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {KEY: "4"}])
+def test_a_quota_with_scopes_gets_no_key_for_claims_which_no_scope_matches(
+    scopes: dict[str, Any], more: dict[str, str]
+):
+    was = quota(**{"requests.nvidia.com/gpu": "8", **more})
+    was["spec"] |= scopes
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code, each.path) for each in found.remarks] == [
+        ("lost", "quota-with-scopes", "spec.hard[requests.nvidia.com/gpu]")
+    ]
+
+
+def test_a_quota_with_a_selector_that_names_no_scope_counts_claims():
+    was = quota(**{"requests.nvidia.com/gpu": "8"})
+    was["spec"]["scopeSelector"] = {}
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert [each.code for each in found.remarks] == ["quota-for-claims"]
+
+
 BESIDE = Settings(
     plugin=DevicePlugin(
         replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=True, one_each=False)}

@@ -61,6 +61,7 @@ ROWS = {
     "queue-of-resource": "queue-not-known",
     "quota-for-claims": "quota",
     "quota-of-profile": "quota-mig",
+    "quota-with-scopes": "quota-scoped",
     "replica-to-share": "time-slicing",
     "resource-in-text": "text",
     "resource-not-clear": "mig-single",
