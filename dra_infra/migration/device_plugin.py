@@ -17,6 +17,9 @@ from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
+OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
+"""Its name before Kubernetes 1.10."""
+
 MIG_NAME: Final = r"[0-9]+g\.[0-9]+gb(?:\.me\.all|[.-]me|\.gfx)?"
 """A MIG profile in names of resources and labels, with the suffixes of catalog/data/mig_profiles.yaml."""
 
@@ -202,8 +205,7 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     """
     if resource in _OTHERS:
         return _OTHERS[resource]
-    # Kubernetes before 1.10 had this name.
-    name = WHOLE_GPU if resource == "alpha.kubernetes.io/nvidia-gpu" else resource
+    name = WHOLE_GPU if resource == OLD_GPU else resource
     renamed = name.endswith(_SHARED)
     name = name.removesuffix(_SHARED)
     found = _MIG.match(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
+from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin
 from dra_infra.migration.needs import (
     ContainerNeeds,
     Need,
@@ -20,9 +20,6 @@ from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_car
 from dra_infra.migration.node_selection import DeviceSelection, read_node_selection, read_pod_serving
 from dra_infra.migration.outcomes import Remark
 from dra_infra.migration.pod_claims import NameTemplate, give_claims
-
-NODE_TAINT: Final = "nvidia.com/gpu"
-"""The taint that people and clouds give to nodes with NVIDIA's GPUs, by the name of the resource."""
 
 _HIDES: Final = ("void", "none", "")
 """Values of NVIDIA_VISIBLE_DEVICES with which the runtime of NVIDIA gives a container no GPU."""
@@ -94,6 +91,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
             if value is None:
                 del done.spec[key]
         done.remarks += _finish(spec, served, done.spec)
+    done.remarks += _write_tolerations(spec, served, done.spec)
     done.remarks += _find_bypasses(spec, set(given.used))
     return done
 
@@ -169,12 +167,6 @@ def _finish(spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str
         del new["runtimeClassName"]
         message = "the kubelet gives devices by CDI, without a runtime class"
         yield Remark("runtimeClassName", "changed", "runtime-class-left-out", message)
-    tolerations = spec.get("tolerations")
-    if not any(map(_tolerates, mappings(tolerations))):
-        added = {"key": NODE_TAINT, "operator": "Exists", "effect": "NoSchedule"}
-        new["tolerations"] = [*(tolerations if isinstance(tolerations, list) else ()), added]
-        message = f"the toleration of {NODE_TAINT} is written: admission adds it for the resource, and not for claims"
-        yield Remark("tolerations", "changed", "toleration-written", message)
     for each in served:
         for index, entry in enumerate(mappings(each.container.get("env")) if each.is_nvidia else ()):
             if _shows_devices(entry):
@@ -192,10 +184,29 @@ def _left_out(at: str, value: str) -> Remark:
     return Remark(at, "lost", "visible-devices-left-out", message, hint)
 
 
-def _tolerates(toleration: Mapping[str, Any]) -> bool:
+def _write_tolerations(
+    spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str, Any]
+) -> Iterator[Remark]:
+    """Writes what admission added for each resource (plugin/pkg/admission/extendedresourcetoleration/admission.go)."""
+    tolerations = spec.get("tolerations")
+    # Nodes of today have the taint of the resource's name of today.
+    for key in sorted(
+        {need.asked.resource.replace(OLD_GPU, WHOLE_GPU) for each in served for need in each.needs}
+    ):
+        if not any(_tolerates(each, key) for each in mappings(tolerations)):
+            held = new.get("tolerations")
+            added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+            new["tolerations"] = [*(held if isinstance(held, list) else ()), added]
+            message = (
+                f"the toleration of {key} is written: admission adds it for the resource, and not for claims"
+            )
+            yield Remark("tolerations", "changed", "toleration-written", message)
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: str) -> bool:
     key, effect = toleration.get("key"), toleration.get("effect")
     # Admission added Exists; one that is Equal tolerates a taint of its value alone.
-    matches = toleration.get("operator") == "Exists" and (not key or key == NODE_TAINT)
+    matches = toleration.get("operator") == "Exists" and (not key or key == taint)
     return matches and effect in (None, "", "NoSchedule")
 
 

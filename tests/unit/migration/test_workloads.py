@@ -154,6 +154,39 @@ def test_what_leaders_and_workers_have_in_common_is_told_once():
 
 
 @pytest.mark.parametrize(
+    ("limits", "held", "added"),
+    [
+        (["amd.com/gpu"], [], ["amd.com/gpu"]),
+        (["habana.ai/gaudi"], [], ["habana.ai/gaudi"]),
+        (["gpu.intel.com/xe"], [{"key": "nvidia.com/gpu", "operator": "Exists"}], ["gpu.intel.com/xe"]),
+        (["nvidia.com/mig-2g.20gb", "amd.com/gpu"], [], ["amd.com/gpu", "nvidia.com/mig-2g.20gb"]),
+        (["alpha.kubernetes.io/nvidia-gpu"], [], ["nvidia.com/gpu"]),
+        (["amd.com/gpu"], [{"operator": "Exists"}], []),
+        # What goes on asking for the resource goes on being given the toleration by admission.
+        (["nvidia.com/gpu", "google.com/tpu"], [], ["nvidia.com/gpu"]),
+    ],
+)
+def test_each_resource_that_goes_leaves_the_toleration_that_admission_added(
+    limits: list[str], held: list[dict[str, str]], added: list[str]
+):
+    container = {
+        "name": "c",
+        "image": "registry.example.com/a:1",
+        "resources": {"limits": dict.fromkeys(limits, 1)},
+    }
+    spec = {"containers": [container], "tolerations": held}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    (done,) = migrate_objects([pod], WHOLE)
+    assert done.manifest is not None
+    assert done.manifest["spec"]["tolerations"] == [
+        *held,
+        *({"key": each, "operator": "Exists", "effect": "NoSchedule"} for each in added),
+    ]
+    told = [each.message for each in done.remarks if each.code == "toleration-written"]
+    assert [each.split()[3] for each in told] == added
+
+
+@pytest.mark.parametrize(
     ("limits", "written"),
     [
         ({"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-1g.10gb.me": 1}, {"num-gpus": "2"}),
