@@ -86,7 +86,7 @@ def _no_bridge(at: str, asked: Asked) -> Remark:
 
 
 def _other_there(at: str) -> Remark:
-    message = f"{WHOLE_GPU} is something else on the nodes of this pod, by labels of GKE; a class gives all pods the same"
+    message = f"{WHOLE_GPU} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
     return Remark(
         at, "decide", "resource-not-clear", message, "migrate these pods to claims: leave --to bridge out"
     )

@@ -42,6 +42,14 @@ SERVING: Final = (_PARTITION, _SHARING, _CLIENTS)
 _CARD_MEMORY: Final = "karpenter.k8s.aws/instance-gpu-memory"
 """Memory of a whole GPU in MiB, as EC2 calls it: 16384 for a T4, whose driver says 15360."""
 
+_SHARES: Final = re.compile(
+    r"nvidia\.com/gpu\.(?:product=.*-SHARED|replicas=(?![01]$)[0-9]+|sharing-strategy=(?:time-slicing|mps))"
+)
+"""Labels of GPU feature discovery with the values that nodes have where devices are shared."""
+
+NODE_SHARES: Final = ("nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy")
+"""Those that say no more than that: no node has them where claims share devices."""
+
 _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
 _FAMILIES: Final = {
     "kepler": "Kepler",
@@ -104,11 +112,13 @@ class Serving(NamedTuple):
         profile: The MIG profile of the device; empty where they name none.
         replicas: How containers share the device; None where they do not say so.
         unclear: Why nobody can say what it is; empty where it is clear.
+        shared: A label of GPU feature discovery that only nodes with shared GPUs have; how, the plugin's configuration says.
     """
 
     profile: str = ""
     replicas: Replicas | None = None
     unclear: str = ""
+    shared: str = ""
 
 
 NOTHING_SAID: Final = Serving()
@@ -141,6 +151,12 @@ def is_serving(requirement: Requirement) -> bool:
     return requirement.key in SERVING and requirement.operator != "DoesNotExist"
 
 
+def _says_shared(requirement: Requirement) -> bool:
+    """True where a requirement holds on no nodes but those whose GPUs are shared, by labels of GPU feature discovery."""
+    labels = [f"{requirement.key}={each}" for each in requirement.values]
+    return requirement.operator == "In" and bool(labels) and all(map(_SHARES.fullmatch, labels))
+
+
 def read_serving(requirements: Sequence[Requirement]) -> Serving:
     """Returns what requirements that all hold say of one `nvidia.com/gpu`; each label has to have one value."""
     said: dict[str, str] = {}
@@ -151,7 +167,8 @@ def read_serving(requirements: Sequence[Requirement]) -> Serving:
     if profile and not re.fullmatch(r"[0-9]+g\.[0-9]+gb", profile, re.ASCII):
         return Serving(unclear=f"{_PARTITION} names no MIG profile")
     if not way and not clients:
-        return Serving(profile)
+        shared = next((each.key for each in requirements if _says_shared(each)), "")
+        return Serving(profile) if profile else Serving(shared=shared)
     if way not in _WAYS or not _is_number(clients) or int(clients) < 2:
         return Serving(unclear=f"{_SHARING} and {_CLIENTS} do not both say how containers share a GPU")
     return Serving(profile, Replicas(_WAYS[way], int(clients), renamed=False, one_each=False))
@@ -184,6 +201,9 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
     selectors: list[Selector] = []
     profiles: list[str] = [serving.profile] if serving.profile else []
     used: set[Requirement] = set() if serving.unclear else set(filter(is_serving, requirements))
+    used |= {
+        each for each in requirements if serving.shared and each.key in NODE_SHARES and _says_shared(each)
+    }
     for each in requirements:
         name = each.key.removeprefix(PREFIX)
         if not is_gpu_label(each.key):

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.node_labels import (
+    NODE_SHARES,
     SERVING,
     Meaning,
     Requirement,
@@ -174,7 +175,7 @@ def _left_of(term: Mapping[str, Any], used: frozenset[Requirement]) -> dict[str,
 
 
 def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
-    if is_used and requirement.key in SERVING[1:]:
+    if is_used and requirement.key in (*SERVING[1:], *NODE_SHARES):
         message = f"{requirement.key} of nodes goes: claims take shares of a device, wherever it is"
         return Remark(path, "changed", "replica-to-share", message)
     if is_used and stays(requirement.key):

@@ -100,6 +100,11 @@ def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin
     """How a plugin serves the nodes that a pod selects, where their labels say more than the plugin's configuration."""
     if plugin is None or serving == NOTHING_SAID:
         return plugin
+    if serving.shared:
+        message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
+        # The strategy is that of a node, which may share its MIG devices alone.
+        is_said = WHOLE_GPU in plugin.replicas or (plugin.replicas and serving.shared.endswith("-strategy"))
+        return plugin if is_said else replace(plugin, unclear=message)
     if serving.profile:
         plugin = replace(plugin, strategy="single", profiles=(serving.profile,))
     if serving.replicas is not None:

@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
 from dra_infra.migration.bridge import bridge_classes
-from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.node_labels import Requirement, read_requirements
@@ -167,6 +167,67 @@ def test_one_class_does_not_serve_pods_whose_nodes_have_something_else(labels: d
     (found,) = bridge_classes([pod(labels)], SAID)
     assert [each.code for each in found.remarks] == [code]
     assert bool(found.added) == (code == "resource-bridged")
+
+
+GFD = "nvidia.com/gpu."
+SHARED_BY_FOUR = Replicas("time-slicing", 4, renamed=False, one_each=False)
+SHARING_GPUS = Settings(plugin=DevicePlugin(replicas={"nvidia.com/gpu": SHARED_BY_FOUR}))
+SHARING_PARTS = Settings(
+    plugin=DevicePlugin(strategy="mixed", replicas={"nvidia.com/mig-1g.5gb": SHARED_BY_FOUR})
+)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {f"{GFD}product": "Tesla-T4-SHARED"},
+        {f"{GFD}replicas": "4"},
+        {f"{GFD}sharing-strategy": "time-slicing"},
+        {f"{GFD}product": "Tesla-T4", f"{GFD}sharing-strategy": "mps"},
+    ],
+)
+def test_a_pod_of_nodes_with_shared_gpus_gets_no_whole_one(labels: dict[str, str]):
+    asked = pod(labels)
+    found = migrated(asked)
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+    assert found.manifest is asked
+    (bridged,) = bridge_classes([asked], SAID)
+    assert ([each.code for each in bridged.remarks], bridged.added) == (["resource-not-clear"], ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "affinity"),
+    [
+        ({f"{GFD}product": "Tesla-T4", f"{GFD}replicas": "1", f"{GFD}sharing-strategy": "none"}, None),
+        ({f"{GFD}replicas": "0"}, None),
+        (None, required([expression(f"{GFD}product", "NotIn", "Tesla-T4-SHARED")])),
+        (None, required([expression(f"{GFD}product", "In", "Tesla-T4-SHARED", "Tesla-T4")])),
+        (None, preferred(expression(f"{GFD}product", "In", "Tesla-T4-SHARED"))),
+    ],
+)
+def test_nodes_that_may_have_whole_gpus_give_whole_gpus(
+    labels: Mapping[str, str] | None, affinity: Mapping[str, Any] | None
+):
+    assert request_of(migrated(pod(labels, affinity)))["deviceClassName"] == "gpu.nvidia.com"
+
+
+def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
+    labels = {
+        f"{GFD}product": "Tesla-T4-SHARED",
+        f"{GFD}replicas": "4",
+        f"{GFD}sharing-strategy": "time-slicing",
+    }
+    found = migrated(pod(labels), SHARING_GPUS)
+    assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
+    assert said(found)[f"spec.nodeSelector[{GFD}replicas]"] == "replica-to-share changed"
+    assert found.manifest is not None
+    assert "nodeSelector" not in found.manifest["spec"]
+    assert '.productName == "Tesla T4"' in request_of(found)["selectors"][0]["cel"]["expression"]
+
+
+def test_the_strategy_of_a_node_may_be_that_of_its_mig_devices():
+    found = migrated(pod({f"{GFD}sharing-strategy": "time-slicing"}), SHARING_PARTS)
+    assert request_of(found) == {"deviceClassName": "gpu.nvidia.com"}
 
 
 @pytest.mark.parametrize(
