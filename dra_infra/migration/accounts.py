@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
@@ -39,11 +40,19 @@ _ELSEWHERE: Final = frozenset(
 """Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""
 
 
-def migrate_account(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
-    """Migrates a ResourceQuota and quotas of Kueue, and remarks on the others; None for an object that is none of them."""
+def migrate_account(
+    manifest: Mapping[str, Any], settings: Settings, together: Mapping[str, Any] = MappingProxyType({})
+) -> Migrated | None:
+    """Migrates a ResourceQuota and quotas of Kueue, and remarks on the others; None for an object that is none of them.
+
+    Args:
+        manifest: The object.
+        settings: What is known of the cluster.
+        together: Limits of all ResourceQuotas of its namespace.
+    """
     kind = str(manifest.get("kind") or "")
     if kind == "ResourceQuota":
-        return _migrate_quota(manifest, settings)
+        return _migrate_quota(manifest, settings, together)
     if kind in ("ClusterQueue", "Cohort"):
         return _migrate_queue(manifest, settings)
     remarks = tuple(_FOUND[kind](manifest)) if kind in _FOUND else ()
@@ -96,21 +105,37 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
             yield f"{path}[{number}]", below, False
 
 
-def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
-    hard = mapping(value_at(manifest, "spec", "hard"))
-    # A scope is one of pods, and matches no claim (MatchesNoScopeFunc).
-    is_scoped = bool(value_at(manifest, "spec", "scopes")) or bool(
-        value_at(manifest, "spec", "scopeSelector", "matchExpressions")
-    )
+def limits_by_namespace(objects: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the ResourceQuotas of each namespace allow together, by key: each of them limits all of its objects."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in objects:
+        # Those that leave their namespace to whoever applies them may each have another.
+        namespace = value_at(each, "metadata", "namespace")
+        if each.get("kind") == "ResourceQuota" and namespace and not _has_scopes(each):
+            limits = found.setdefault(str(namespace), {})
+            for key, amount in mapping(value_at(each, "spec", "hard")).items():
+                limits[key] = min(limits.get(key, amount), amount, key=_number)
+    return found
+
+
+def _migrate_quota(
+    manifest: Mapping[str, Any], settings: Settings, together: Mapping[str, Any]
+) -> Migrated | None:
+    hard, is_scoped = mapping(value_at(manifest, "spec", "hard")), _has_scopes(manifest)
+    # Its key for a class limits the claims for what other quotas count, too.
+    limits = {**hard, **together, **hard}
     read = {
         key: read_resource(name, settings.plugin)
-        for key in hard
+        for key in limits
         if (name := key.removeprefix(_REQUESTS)) != key and is_device(name)
     }
     amounts: dict[str, list[Any]] = {}
     for key, asked in read.items():
-        if not isinstance(asked, str) and not is_scoped:
-            amounts.setdefault(quota_keys(asked.class_name)[0], []).append(hard[key])
+        if isinstance(asked, str) or is_scoped:
+            continue
+        # Its own keys come first.
+        if key in hard or quota_keys(asked.class_name)[0] in amounts:
+            amounts.setdefault(quota_keys(asked.class_name)[0], []).append(limits[key])
     unread = next((key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key), "")
     mig_key = quota_keys("mig.nvidia.com")[0]
     sums = {
@@ -119,7 +144,8 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings) -> Migrated 
         if key not in hard
     }
     remarks: list[Remark] = []
-    for key, asked in read.items():
+    for key in filter(hard.__contains__, read):
+        asked = read[key]
         if isinstance(asked, str):
             remarks += _not_read(key, asked, settings)
         elif is_scoped:
@@ -189,15 +215,27 @@ def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: b
     return Remark(at, "changed", "quota-for-claims", message)
 
 
+def _has_scopes(manifest: Mapping[str, Any]) -> bool:
+    """True for a quota of some pods alone: a scope matches no claim (MatchesNoScopeFunc)."""
+    spec = mapping(manifest.get("spec"))
+    return bool(spec.get("scopes") or value_at(spec, "scopeSelector", "matchExpressions"))
+
+
 def _sum(amounts: list[Any]) -> Any:
     """The amounts together, one alone as it is written; None where that is no whole number."""
     if len(amounts) == 1:
         return amounts[0]
+    numbers = list(map(_number, amounts))
+    total = sum(numbers, Fraction())
+    return str(total) if min(numbers) >= 0 and total.denominator == 1 else None
+
+
+def _number(amount: Any) -> Fraction:
+    """The number that an amount is; -1 where it is none."""
     try:
-        total = sum((Quantity.parse(str(each)).value for each in amounts), Fraction())
+        return Quantity.parse(str(amount)).value
     except ValueError:
-        return None
-    return str(total) if total.denominator == 1 else None
+        return Fraction(-1)
 
 
 def _limit_range(manifest: Mapping[str, Any]) -> Iterator[Remark]:

@@ -8,6 +8,7 @@ import pytest
 
 from dra_infra.migration.accounts import find_mentions, migrate_account
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
+from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
@@ -61,6 +62,54 @@ def test_a_quota_with_a_selector_that_names_no_scope_counts_claims():
     found = migrate_account(was, WHOLE)
     assert found is not None
     assert [each.code for each in found.remarks] == ["quota-for-claims"]
+
+
+SMALL, MIDDLE, LARGE = (f"requests.nvidia.com/mig-{each}" for each in ("1g.10gb", "2g.20gb", "3g.40gb"))
+MIG_KEY = "mig.nvidia.com.deviceclass.resource.k8s.io/devices"
+
+
+def quotas(*hards: dict[str, Any], namespace: str | None = "ml") -> list[dict[str, Any]]:
+    return [
+        {**quota(**hard), "metadata": {"name": f"q{number}", "namespace": namespace}}
+        for number, hard in enumerate(hards)
+    ]
+
+
+def mig_limits(objects: list[dict[str, Any]]) -> list[Any]:
+    """What each quota limits claims of MIG devices to after the migration; None where it does not."""
+    done = migrate_objects(objects, WHOLE)
+    return [each.manifest["spec"]["hard"].get(MIG_KEY) for each in done if each.manifest is not None]
+
+
+@pytest.mark.parametrize(
+    ("hards", "expected"),
+    [
+        ([{SMALL: "7"}, {LARGE: 2}], ["9", "9"]),
+        ([{SMALL: "7"}, {LARGE: "2"}, {MIDDLE: "1"}], ["10", "10", "10"]),
+        # The smaller of two limits of one resource is in force.
+        ([{SMALL: "7"}, {LARGE: "4"}, {LARGE: "2"}], ["9", "11", "9"]),
+        ([{SMALL: "7"}, {SMALL: "3"}], ["7", "3"]),
+        ([{SMALL: "7", MIG_KEY: "7"}, {LARGE: "2"}], ["7", "9"]),
+        ([{SMALL: "7"}, {"pods": "3"}], ["7", None]),
+        ([{SMALL: "7"}, {"requests.nvidia.com/gpu": "3"}], ["7", None]),
+        ([{SMALL: "7"}, {LARGE: "${LARGE}"}], [None, None]),
+    ],
+)
+def test_each_quota_of_a_namespace_lets_all_its_quotas_claims_pass(
+    hards: list[dict[str, Any]], expected: list[Any]
+):
+    objects = quotas(*hards)
+    assert mig_limits(objects) == expected
+    assert mig_limits(quotas(*hards, namespace=None)) == [
+        each.get(MIG_KEY, each.get(SMALL, each.get(LARGE, each.get(MIDDLE)))) for each in hards
+    ]
+
+
+def test_quotas_of_other_namespaces_or_with_scopes_add_nothing():
+    one, other, scoped = quotas({SMALL: "7"}, {LARGE: "2"}, {MIDDLE: "1"})
+    other["metadata"]["namespace"] = "web"
+    scoped["spec"]["scopes"] = ["NotTerminating"]
+    assert mig_limits([one, other, scoped]) == ["7", "2", None]
 
 
 BESIDE = Settings(

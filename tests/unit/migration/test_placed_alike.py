@@ -65,6 +65,7 @@ NOT_PLACED = {
     "intel": "the plugin is of another vendor, whose nodes are not made up here",
     "quota": "has no pods",
     "quota-mig": "has no pods",
+    "quotas-mig": "has no pods",
 }
 """Rows that change, and cannot be placed. Rows that stay as they were are placed as they were."""
 
