@@ -141,7 +141,10 @@ def products_by_label() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         for key, value in {**_gpu_label(machine), **cloud.autoscaler.get(machine.like, {})}.items():
             values = found.setdefault(key, {})
             values[value] = tuple(dict.fromkeys((*values.get(value, ()), product)))
-    return found
+    # EKS Auto Mode has Karpenter's labels under its own name (create-node-pool in the user guide of EKS).
+    return found | {
+        key.replace(_KARPENTER, "eks.amazonaws.com/instance-"): values for key, values in found.items()
+    }
 
 
 @cache

@@ -39,7 +39,9 @@ _CLIENTS: Final = "cloud.google.com/gke-max-shared-clients-per-gpu"
 SERVING: Final = (_PARTITION, _SHARING, _CLIENTS)
 """Labels of GKE that change what one `nvidia.com/gpu` is."""
 
-_CARD_MEMORY: Final = "karpenter.k8s.aws/instance-gpu-memory"
+_CARD_MEMORY: Final = frozenset(
+    {"karpenter.k8s.aws/instance-gpu-memory", "eks.amazonaws.com/instance-gpu-memory"}
+)
 """Memory of a whole GPU in MiB, as EC2 calls it: 16384 for a T4, whose driver says 15360."""
 
 _SHARES: Final = re.compile(
@@ -143,7 +145,7 @@ def stays(key: str) -> bool:
 def labels_of_cards(plugin: DevicePlugin | None) -> frozenset[str]:
     """Labels that say of a whole GPU what its MIG devices have less of."""
     is_single = plugin is not None and plugin.strategy == "single"
-    return frozenset({_CARD_MEMORY} if is_single else {_CARD_MEMORY, f"{PREFIX}gpu.memory"})
+    return _CARD_MEMORY if is_single else _CARD_MEMORY | {f"{PREFIX}gpu.memory"}
 
 
 def is_serving(requirement: Requirement) -> bool:
@@ -274,7 +276,7 @@ def _read_of_cloud(requirement: Requirement) -> Selector | None:
     """
     known = products_by_label().get(requirement.key, {})
     operator, values = requirement.operator, requirement.values
-    is_memory = requirement.key == _CARD_MEMORY
+    is_memory = requirement.key in _CARD_MEMORY
     if operator == "In" and values and all(each in known for each in values):
         products = sorted({product for each in values for product in known[each]})
         return reduce(or_, map(gpu.memory.__eq__, _amounts(products))) if is_memory else _one_of(products)

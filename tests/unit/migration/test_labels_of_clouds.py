@@ -28,6 +28,7 @@ CLIENTS = f"{GKE}max-shared-clients-per-gpu"
 SAID = Settings(plugin=DevicePlugin())
 LIMIT = "spec.containers[0].resources.limits[{}]"
 KARPENTER = "karpenter.k8s.aws/instance-gpu-"
+AUTO_MODE = "eks.amazonaws.com/instance-gpu-"
 AFFINITY = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -260,7 +261,9 @@ def cloud_machines() -> tuple[tuple[str, Mapping[str, str], DeviceView], ...]:
         fleet = load_fleet(name)
         (device, *_) = fleet.slices[0].spec.devices or ()
         view = DeviceView("gpu.nvidia.com", device.attributes, device.capacity)
-        found.append((name, {**fleet.nodes[0].labels, **cloud.autoscaler.get(machine.like, {})}, view))
+        own = cloud.autoscaler.get(machine.like, {})
+        of_eks = {key.replace(KARPENTER, AUTO_MODE): value for key, value in own.items()}
+        found.append((name, {**fleet.nodes[0].labels, **own, **of_eks}, view))
     return tuple(found)
 
 
@@ -294,7 +297,10 @@ def products(names: set[str]) -> set[str]:
 def of_clouds() -> list[Requirement]:
     """Each value of each label, pairs of them, and each bound at, below and above a memory."""
     found = []
-    for key in (f"{GKE}accelerator", f"{KARPENTER}name", f"{KARPENTER}memory"):
+    for key in (
+        f"{GKE}accelerator",
+        *(f"{start}{end}" for start in (KARPENTER, AUTO_MODE) for end in ("name", "memory")),
+    ):
         known = sorted(products_by_label()[key])
         found += [Requirement(key, "In", (each,)) for each in known]
         found += [Requirement(key, "In", pair) for pair in itertools.pairwise(known)]
@@ -302,7 +308,11 @@ def of_clouds() -> list[Requirement]:
         {int(each) + by for each in products_by_label()[f"{KARPENTER}memory"] for by in (-1, 0, 1)}
     )
     for operator, some in (("Gt", bounds[1:-2]), ("Lt", bounds[2:-1])):
-        found += [Requirement(f"{KARPENTER}memory", operator, (str(each),)) for each in some]
+        found += [
+            Requirement(f"{start}memory", operator, (str(each),))
+            for each in some
+            for start in (KARPENTER, AUTO_MODE)
+        ]
     return found
 
 
@@ -313,7 +323,7 @@ def test_the_machines_that_a_label_chose_have_the_gpus_that_its_selector_chooses
     by_label, by_selector = chosen_by_label(requirement), chosen_by_selector(requirement)
     assert by_label <= by_selector
     assert products(by_label) == products(by_selector)
-    if requirement.key.startswith(KARPENTER):
+    if not requirement.key.startswith(GKE):
         # GKE's label tells a3-megagpu from a3-highgpu, whose GPUs are the same.
         assert by_label == by_selector
 
@@ -340,6 +350,8 @@ def test_a_memory_of_karpenter_is_not_that_of_the_driver():
         Requirement(f"{KARPENTER}memory", "Gt", ("much",)),
         Requirement(f"{KARPENTER}memory", "Gt"),
         Requirement(f"{GKE}accelerator", "In", ("nvidia-tesla-p100",)),
+        # People write it on node groups, for the cluster autoscaler: "true" and "L4" are as good.
+        Requirement("k8s.amazonaws.com/accelerator", "In", ("nvidia-tesla-t4",)),
     ],
 )
 def test_what_the_catalogue_does_not_know_is_no_selector(requirement: Requirement):
@@ -351,6 +363,7 @@ def test_what_the_catalogue_does_not_know_is_no_selector(requirement: Requiremen
     ("key", "settings"),
     [
         (f"{KARPENTER}memory", SAID),
+        (f"{AUTO_MODE}memory", SAID),
         ("nvidia.com/gpu.memory", Settings(plugin=DevicePlugin(strategy="mixed"))),
     ],
 )
