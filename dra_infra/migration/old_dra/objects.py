@@ -104,8 +104,9 @@ class Item:
 
     @property
     def namespace(self) -> str:
-        """The namespace as it is written; empty where none is."""
-        return text(mapping(self.manifest.get("metadata")).get("namespace"))
+        """The namespace as it is written, which is no text for YAML's `y`; empty where none is."""
+        written = mapping(self.manifest.get("metadata")).get("namespace")
+        return "" if written is None else str(written)
 
 
 class OldObjects:

@@ -101,6 +101,33 @@ def test_a_name_that_no_driver_can_have_is_to_decide(name: str):
     assert objects_after(objects, found) == objects
 
 
+@pytest.mark.parametrize(
+    ("namespace", "is_meant"), [("x", True), (None, True), ("other", False), (True, False), (7, False)]
+)
+def test_parameters_of_another_namespace_are_not_those_of_a_claim(namespace: Any, is_meant: bool):
+    """YAML reads `namespace: y` as true, which is not the namespace of the claim, and is not left open."""
+    group = "gpu.resource.nvidia.com"
+    reference = {"apiGroup": group, "kind": "GpuClaimParameters", "name": "one"}
+    objects: list[dict[str, Any]] = [
+        {
+            "apiVersion": "resource.k8s.io/v1alpha2",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "a", "namespace": "x"},
+            "spec": {"resourceClassName": "gpu.nvidia.com", "parametersRef": reference},
+        },
+        {
+            "apiVersion": f"{group}/v1alpha1",
+            "kind": "GpuClaimParameters",
+            "metadata": {"name": "one", "namespace": namespace},
+            "spec": {"count": 2},
+        },
+    ]
+    found = migrate_old_dra(objects)
+    expected = ["classic-shape"] if is_meant else ["parameters-not-known"]
+    assert [each.code for each in found[0].remarks] == expected
+    assert (found[1].manifest is None) == is_meant
+
+
 @given(st.lists(JSON, max_size=3))
 def test_what_is_no_object_at_all_is_left(objects):
     found = migrate_old_dra(objects)
