@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.migration.old_dra.claims import migrate_devices
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
 from dra_infra.migration.old_dra.mig_joining import MigJoining
@@ -28,6 +28,9 @@ _OBSOLETE: Final[Mapping[str, str]] = {
     "PodSchedulingContext": "the scheduler of today allocates without asking a controller",
     "NodeAllocationState": "drivers publish their devices in ResourceSlices",
 }
+_OWN_METADATA: Final = ("metadata.labels", "metadata.annotations", "spec.metadata")
+"""Fields of a template that its claims, or people, know it by."""
+
 _PARAMETERS: Final = ("ResourceClaimParameters", "ResourceClassParameters")
 
 
@@ -73,6 +76,10 @@ class _Migration:
         if kind in ("ResourceClaim", "ResourceClaimTemplate") and is_classic(item):
             if self._joining.is_joined(item):
                 item.remarks.changed("spec", "mig-joined", "its devices are requests of another template now")
+                for path in filter(lambda path: value_at(item.manifest, *path.split(".")), _OWN_METADATA):
+                    message = "the template that has its devices now is of several, and has none of it"
+                    hint = "write it into that template, where something reads it"
+                    item.remarks.lost(path, "mig-joined", message, hint)
                 self._put(item, None)
                 return
             manifest = self._claims.migrate(item)
