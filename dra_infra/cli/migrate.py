@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from dra_infra.advice.objects import check_objects, reference_to
+from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
@@ -38,7 +38,7 @@ from dra_infra.migration.device_plugin import DevicePlugin, read_node_labels
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.plugin_configs import PluginConfigs, read_plugin_configs
-from dra_infra.migration.report import RENDERERS, Entry, Report, write_text
+from dra_infra.migration.report import RENDERERS, Entry, Report, judge, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.output.wording import count_of, nearest
@@ -147,7 +147,7 @@ def run(
         tell("writing")
         done = _write(sources, migrated, others, problems, to=to, snapshot=snapshot)
         migrated, problems = done.migrated, done.problems
-        report = _report(sources, migrated, target, driver)
+        report = _report(sources, migrated, others, target, driver)
         # What nobody applies does not run, or is made by what does.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
         migrated = [each for index, each in enumerate(migrated) if index not in others]
@@ -316,22 +316,17 @@ def _why_no_shares(target: ClusterTarget, driver: str) -> str:
 
 
 def _report(
-    sources: Sequence[SourceObject], migrated: Sequence[Migrated], target: ClusterTarget, driver: str
+    sources: Sequence[SourceObject],
+    migrated: Sequence[Migrated],
+    others: Container[int],
+    target: ClusterTarget,
+    driver: str,
 ) -> Report:
     entries: list[Entry] = []
-    results = [
-        each
-        for source, done in zip(sources, migrated, strict=True)
-        for each in ((done.manifest, *done.added) if done.manifest is not source.manifest else done.added)
-        if each is not None
-    ]
-    refused: dict[int, list[Problem]] = {}
-    for index, problem in check_objects(results, target, driver=driver):
-        refused.setdefault(id(results[index]), []).append(problem)
-    for source, done in zip(sources, migrated, strict=True):
-        if not done.remarks and not done.added:
+    problems = judge([each.manifest for each in sources], migrated, others, target, driver)
+    for source, done, found in zip(sources, migrated, problems, strict=True):
+        if not done.remarks and not done.added and not found:
             continue
-        mine = [each for each in (done.manifest, *done.added) if each is not None]
         entries.append(
             Entry(
                 name=str(reference_to(source.manifest))
@@ -341,7 +336,7 @@ def _report(
                 remarks=done.remarks,
                 is_changed=done.manifest is not source.manifest or bool(done.added),
                 added=[str(reference_to(each)) for each in done.added],
-                problems=[problem for each in mine for problem in refused.get(id(each), ())],
+                problems=found,
             )
         )
     minors = [each.minor for each in target.releases]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dra_infra.advice.objects import check_objects
 from dra_infra.errors import Place, Problem
-from dra_infra.migration.outcomes import OUTCOMES, Outcome, Remark
+from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
 from dra_infra.output.wording import count_of
+from dra_infra.target import ClusterTarget
 
 _WORDS: Final[Mapping[Outcome, str]] = {
     "decide": "to decide",
@@ -83,6 +85,28 @@ class Report:
             else ""
         )
         return f"{count_of(self.changed, 'object')} migrated ({found}), {count_of(self.others, 'other')} with nothing to migrate{refused}"
+
+
+def judge(
+    before: Sequence[Mapping[str, Any]],
+    migrated: Sequence[Migrated],
+    others: Container[int],
+    target: ClusterTarget,
+    driver: str,
+) -> list[list[Problem]]:
+    """What servers refuse of each object and of what comes with it, and advice on what changed.
+
+    Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged.
+    """
+    pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
+    rows = [(index, each) for index, each in pairs if each is not None]
+    found: list[list[Problem]] = [[] for _ in migrated]
+    for number, problem in check_objects([each for _, each in rows], target, driver=driver):
+        index, each = rows[number]
+        is_error = problem.severity == "error" and problem.code != "unknown-version"
+        if each is not before[index] or (is_error and index not in others):
+            found[index].append(problem)
+    return found
 
 
 def write_text(report: Report) -> Iterator[str]:

@@ -356,6 +356,52 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(folder: Path):
     assert not (inside / "link.yaml").is_symlink()
 
 
+def test_objects_that_stay_as_they_are_are_known_to_the_others(folder: Path):
+    (folder / "class.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: h100}\nspec: {}\n---\n"
+        "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaimTemplate\nmetadata: {name: t, namespace: ml}\n"
+        "spec: {spec: {devices: {requests: [{name: a, deviceClassName: h100}]}}}\n"
+    )
+    done = migrate(folder, "class.yaml", "--format", "json")
+    assert done.returncode == 0
+    (changed,) = json.loads(done.stdout)["objects"]
+    assert changed["name"] == "ResourceClaimTemplate ml/t"
+    assert changed["problems"] == []
+
+
+@pytest.mark.parametrize("to", ["claims", "bridge"])
+def test_a_gate_tells_what_servers_refuse_of_objects_that_stay_as_they_are(folder: Path, to: str):
+    (folder / "broken.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: art, namespace: ml}\n"
+        "spec: {deviceClassName: gpu.nvidia.com, count: 2}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: ml}\n"
+        "spec: {containers: [{name: a, image: x, resources: {claims: [{name: g}]}}]}\n---\n"
+        # A version that not every minor has is no matter of a migration.
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: t}\n"
+        "spec: {deviceSelector: {driver: gpu.nvidia.com}, taint: {key: a/b, effect: NoSchedule}}\n"
+    )
+    done = migrate(folder, "broken.yaml", "--check", "--to", to, "--format", "json")
+    assert done.returncode == 1
+    told = {
+        (each["path"], each["code"]) for of in json.loads(done.stdout)["objects"] for each in of["problems"]
+    }
+    assert told == {
+        ("spec.deviceClassName", "unknown-field"),
+        ("spec.count", "unknown-field"),
+        ("spec.containers[0].resources.claims[0]", "claim-not-in-pod"),
+    }
+
+
+def test_a_patch_is_not_judged_as_a_whole_object(folder: Path):
+    (folder / "kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n")
+    (folder / "patch.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\n"
+        "spec: {devices: {requests: [{name: a, exactly: {count: 2}}]}}\n"
+    )
+    done = migrate(folder, "patch.yaml", "--check")
+    assert (done.returncode, "error" in done.stderr) == (0, False)
+
+
 def test_standard_input_comes_out_migrated_and_the_report_beside_it(folder: Path):
     done = migrate(folder, "-", "--whole-gpus", stdin=OTHER + "---\n" + SERVE)
     assert done.returncode == 0
