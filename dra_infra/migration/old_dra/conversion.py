@@ -93,6 +93,13 @@ class _Migration:
             self._put(item, None)
         elif kind in KINDS:
             self._put(item, self._of_version(item))
+        elif kind == "DeviceTaintRule":
+            selector = mapping(value_at(item.manifest, "spec", "deviceSelector"))
+            for name in filter(selector.get, ("deviceClassName", "selectors")):
+                message = f"1.35 removed {name}: without it the taint is put on all devices that the rest selects, or on every one"
+                at = f"spec.deviceSelector.{name}"
+                item.remarks.decide(at, "old-field-removed", message, "name driver, pool and device")
+            self._put(item, item.manifest)
 
     def _of_version(self, item: Item) -> Mapping[str, Any]:
         hub: Mapping[str, Any] = to_v1(item.manifest, item.remarks)
