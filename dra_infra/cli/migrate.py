@@ -63,6 +63,9 @@ _SECONDS: Final = 60.0
 _SHARES: Final = "DRAConsumableCapacity", "ConsumableShares"
 """The gates of Kubernetes and of the driver by which claims take shares of a GPU."""
 
+_BRIDGE: Final = "DRAExtendedResource"
+"""The gate by which a class serves an extended resource."""
+
 
 class _Written(NamedTuple):
     """Result of writing what was migrated.
@@ -115,7 +118,7 @@ def run(
         ProgramError: `report-not-written`, and the codes of `read_inputs`.
         ScaffoldError: `files-differ`, `folder-not-usable`, with `--to components`.
     """
-    form = "json" if as_json else form
+    form, to = "json" if as_json else form, "claims" if to == "yaml" else to
     _check_ways(paths, to=to, write=write, diff=diff, output=output, form=form)
     config = {**config, KUBERNETES_SETTING: kubernetes} if kubernetes else config
     making = Making(source, stack, config, timeout)
@@ -130,6 +133,9 @@ def run(
         )
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
+    if to == "bridge" and not target.releases[-1].enabled(_BRIDGE):
+        refusal = f"Kubernetes {target.releases[-1].minor} has the gate {_BRIDGE} off, so that a class serves no resource there"
+        raise click.BadParameter(f"{refusal}; --gate {_BRIDGE}=true where it is on", param_hint="--to")
     with progress() as tell, collector_paused():
         tell("reading")
         sources, problems, patches = read_inputs(paths, sys.stdin.buffer, making)

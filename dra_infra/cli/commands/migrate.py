@@ -42,9 +42,9 @@ from dra_infra.cli import options
 @click.option(
     "--to",
     metavar="FORM",
-    type=options.OneOf(["claims", "components", "bridge"]),
+    type=options.OneOf(["claims", "yaml", "components", "bridge"]),
     default="claims",
-    help="claims; components: a Pulumi program of them; or bridge: classes that serve the resources of pods as they are.",
+    help="claims, or yaml, which is the same; components: a Pulumi program of them; or bridge: classes that serve the resources of pods as they are.",
 )
 @click.option(
     "--plan",

@@ -402,6 +402,20 @@ def test_a_patch_is_not_judged_as_a_whole_object(folder: Path):
     assert (done.returncode, "error" in done.stderr) == (0, False)
 
 
+def test_a_bridge_is_refused_where_classes_serve_no_resources(folder: Path):
+    arguments = ("serve.yaml", "--whole-gpus", "--to", "bridge", "--kubernetes", "1.35")
+    done = migrate(folder, *arguments)
+    assert done.returncode == 2
+    assert "Kubernetes 1.35 has the gate DRAExtendedResource off" in done.stderr
+    assert migrate(folder, *arguments, "--gate", "DRAExtendedResource=true").returncode == 0
+
+
+def test_yaml_is_another_word_for_claims(folder: Path):
+    claims, yaml = (migrate(folder, "serve.yaml", "--whole-gpus", "--to", to) for to in ("claims", "yaml"))
+    assert (claims.returncode, claims.stderr) == (yaml.returncode, yaml.stderr)
+    assert "new: ResourceClaimTemplate ml/serve-gpu" in yaml.stderr
+
+
 def test_standard_input_comes_out_migrated_and_the_report_beside_it(folder: Path):
     done = migrate(folder, "-", "--whole-gpus", stdin=OTHER + "---\n" + SERVE)
     assert done.returncode == 0
