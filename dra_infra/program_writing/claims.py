@@ -23,6 +23,7 @@ from dra_infra.specs import device_configs
 from dra_infra.specs.arguments import check_annotations, check_labels, check_namespace
 from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
+from dra_infra.specs.device_taints import check_taint_rule, compile_taint_rule
 from dra_infra.specs.mig_partitions import compile_mig_partition
 from dra_infra.specs.mig_profiles import MIG_REQUEST, MigWish
 from dra_infra.specs.object_names import check_object_name
@@ -34,6 +35,7 @@ from dra_infra.specs.requests import (
     NamedClass,
     Toleration,
 )
+from dra_infra.target import ClusterTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,12 +154,37 @@ def read_class(manifest: Mapping[str, Any]) -> ComponentCall:
     )
 
 
+def read_taint_rule(manifest: Mapping[str, Any]) -> ComponentCall:
+    """The component that makes a DeviceTaintRule, for the newest minor whose version it is written in.
+
+    Raises:
+        CannotSayError: When none makes this very object.
+    """
+    version = str(manifest["apiVersion"])
+    target = ClusterTarget(kubernetes=_TAINT_RULES.get(version.rpartition("/")[2], "1.37"))
+    _check_object(manifest, ("apiVersion", "kind", "metadata", "spec"), version)
+    spec, metadata = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
+    taint, selector = mapping(spec.get("taint")), mapping(spec.get("deviceSelector"))
+    check_fields(taint, ("key", "value", "effect"), "spec.taint")
+    check_fields(selector, ("driver", "pool", "device"), "spec.deviceSelector")
+    keywords = {**selector, **taint}
+    unset = dict.fromkeys(("key", "value", "effect", "driver", "pool", "device"))
+    if problem := next(check_taint_rule({**unset, **keywords}, target), None):
+        raise CannotSayError(_tell(problem))
+    named = {key: each for key, each in metadata.items() if key != "namespace"}
+    if compile_taint_rule(taint, selector, named, release=target.releases[0]) != manifest:
+        raise CannotSayError("it has what no argument says")
+    code = Call("dra.ClusterTarget", [], {"kubernetes": target.kubernetes})
+    return ComponentCall(component="DeviceTaint", keywords={**keywords, "target": code})
+
+
+_TAINT_RULES: Final = {"v1": "1.37", "v1beta2": "1.36", "v1alpha3": "1.35"}
 _DRIVER: Final = re.compile(r'device\.driver == "([a-z0-9.-]+)"')
 _METADATA: Final = ("name", "namespace", "labels", "annotations")
 
 
-def _check_object(manifest: Mapping[str, Any], fields: Sequence[str]) -> None:
-    if manifest.get("apiVersion") != API_VERSION:
+def _check_object(manifest: Mapping[str, Any], fields: Sequence[str], version: str = API_VERSION) -> None:
+    if manifest.get("apiVersion") != version:
         raise CannotSayError(f"components make {API_VERSION}, and it is of another version")
     check_fields(manifest, fields, "")
     metadata = mapping(manifest.get("metadata"))

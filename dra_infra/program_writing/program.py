@@ -17,6 +17,7 @@ from dra_infra.program_writing.claims import (
     ComponentCall,
     read_claim,
     read_class,
+    read_taint_rule,
 )
 from dra_infra.program_writing.kubernetes_classes import TypedData, argument_of, fields_of, find_class
 from dra_infra.program_writing.pods import (
@@ -180,6 +181,8 @@ class _Writer:
                 self._namespaces.setdefault(name, index)
         for index in kinds.get("dra/DeviceClass", ()):
             self._write_class(index)
+        for index in kinds.get("dra/DeviceTaintRule", ()):
+            self._write_taint_rule(index)
         for kind in _CLAIM_FIELDS:
             for index in kinds.get(f"dra/{kind}", ()):
                 self._write_claim(index)
@@ -199,6 +202,12 @@ class _Writer:
         if name not in self._classes:
             self._classes[name] = index
             self._known_classes[name] = (statement.variable, found.named_class)
+
+    def _write_taint_rule(self, index: int) -> None:
+        try:
+            self._write_component(index, read_taint_rule(self._objects[index]))
+        except CannotSayError as error:
+            self._write_object(index, _kept(str(error)))
 
     def _write_claim(self, index: int) -> None:
         manifest = self._objects[index]

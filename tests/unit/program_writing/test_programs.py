@@ -188,6 +188,42 @@ def test_what_no_component_says_is_written_as_the_object_that_it_is(old: str, ne
     assert made_by(program.text) == sorted_objects(found)
 
 
+RULE = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: service, labels: {team: a}}
+spec: {deviceSelector: {driver: gpu.nvidia.com, pool: node-1}, taint: {key: a/b, value: x, effect: NoExecute}}
+"""
+
+
+@pytest.mark.parametrize(("version", "minor"), [("v1", "1.37"), ("v1beta2", "1.36"), ("v1alpha3", "1.35")])
+def test_a_taint_rule_is_a_component_for_a_minor_of_its_version(version: str, minor: str):
+    found = objects(RULE.replace("resource.k8s.io/v1", f"resource.k8s.io/{version}"))
+    program = write_program(found)
+    assert (program.components, program.remarks) == (1, [()])
+    assert f'target=dra.ClusterTarget(kubernetes="{minor}")' in program.text
+    assert made_by(program.text) == sorted_objects(found)
+    assert check_program_text(program.text, found) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("driver: gpu.nvidia.com, pool: node-1", ""),
+        ("pool: node-1", "pool: false"),
+        ("pool: node-1", "selectors: []"),
+        ("value: x", 'timeAdded: "2026-01-01T00:00:00Z"'),
+        ("value: x, effect: NoExecute", 'value: ""'),
+        ("name: service", "name: service, namespace: ml"),
+        ("resource.k8s.io/v1", "resource.k8s.io/v1beta9"),
+    ],
+)
+def test_a_taint_rule_that_no_component_makes_stays_and_says_so(old: str, new: str):
+    found = objects(RULE.replace(old, new))
+    program = write_program(found)
+    assert [[each.code for each in remarks] for remarks in program.remarks] == [["kept-as-object"]]
+
+
 def test_a_class_that_begins_with_another_selector_is_written_as_the_object_that_it_is():
     found = objects(SERVE.replace(' == "gpu"\'', ' != "gpu"\''))
     program = write_program(found)
