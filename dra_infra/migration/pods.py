@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -18,6 +19,7 @@ from dra_infra.migration.needs import (
 )
 from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
 from dra_infra.migration.node_selection import DeviceSelection, read_node_selection, read_pod_serving
+from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Remark
 from dra_infra.migration.pod_claims import NameTemplate, give_claims
 
@@ -27,6 +29,16 @@ _HIDES: Final = ("void", "none", "")
 _DEVICE_FILES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 _DRIVER_FOLDERS: Final = ("/usr/local/nvidia", "/home/kubernetes/bin/nvidia")
 """Folders with the driver's libraries, of which the second is that of GKE's nodes."""
+
+_FLOWS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Workflow": ("spec",),
+    "WorkflowTemplate": ("spec",),
+    "CronWorkflow": ("spec", "workflowSpec"),
+}
+"""Kinds of Argo, and where each has templates of which each is a pod in parts."""
+
+_OF_PODS: Final = ("initContainers", "resourceClaims", "nodeSelector", "affinity", "tolerations")
+"""Fields of these templates that are called as in pods; a template's own one replaces that of the object."""
 
 
 @dataclass(slots=True)
@@ -94,6 +106,59 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     done.remarks += _write_tolerations(spec, served, done.spec)
     done.remarks += _find_bypasses(spec, set(given.used))
     return done
+
+
+def migrate_flow(
+    manifest: Mapping[str, Any], settings: Settings, name_template: NameTemplate
+) -> tuple[Mapping[str, Any], list[Remark]]:
+    """Migrates templates of Argo's that say all of their pods; others stay, and so do objects that are none of Argo's.
+
+    Source: createWorkflowPod and addSchedulingConstraints in workflow/controller/workflowpod.go of Argo Workflows 4.1.2.
+    """
+    is_flow = str(manifest.get("apiVersion")).startswith("argoproj.io/")
+    steps = _FLOWS.get(str(manifest.get("kind")), ()) if is_flow else ()
+    flow, changed, remarks = mapping(value_at(manifest, *steps)), manifest, list[Remark]()
+    templates = flow.get("templates") if steps else ()
+    beside = [flow.get(each) for each in ("podSpecPatch", "templateDefaults", "nodeSelector", "affinity")]
+    # Steps and DAGs give theirs to templates that have none.
+    outer = (each for each in mappings(templates) if "steps" in each or "dag" in each)
+    if any(beside) or any(each.get(name) for each in outer for name in _OF_PODS):
+        return manifest, []
+    for index, each in enumerate(templates if isinstance(templates, list) else ()):
+        template = mapping(each)
+        new, told = _migrate_template(template, flow, settings, name_template)
+        at = f"{'.'.join(steps)}.templates[{index}]"
+        remarks += [remark._replace(path=f"{at}.{remark.path}") for remark in told]
+        changed = changed if new is template else replaced(changed, (*steps, "templates", index), new)
+    return changed, remarks
+
+
+def _migrate_template(
+    template: Mapping[str, Any], flow: Mapping[str, Any], settings: Settings, name_template: NameTemplate
+) -> tuple[Mapping[str, Any], list[Remark]]:
+    main = next((each for each in ("container", "script") if isinstance(template.get(each), Mapping)), "")
+    sidecars = template.get("sidecars") or []
+    if not main or template.get("podSpecPatch") or not isinstance(sidecars, list):
+        return template, []
+    held = {name: value for name in _OF_PODS if (value := template.get(name) or flow.get(name))}
+    spec = {**held, "containers": [template[main], *sidecars]}
+    pod = migrate_pod(spec, settings, name_template)
+    places = [main, *(f"sidecars[{index}]" for index in range(len(sidecars)))]
+    remarks = []
+    for each in pod.remarks:
+        found = re.match(r"containers\[(\d+)\]", each.path)
+        path = places[int(found[1])] + each.path[found.end() :] if found else each.path
+        remarks.append(each._replace(path=path))
+    if pod.spec == spec:
+        return template, remarks
+    given = {name: pod.spec.get(name) for name in _OF_PODS}
+    new = {name: each for name, each in given.items() if name in template or each != held.get(name)}
+    if "resourceClaims" in new:
+        message = "Argo Workflows gives claims to pods from 4.1 on; servers refuse the pods of older ones"
+        remarks.append(Remark("resourceClaims", "changed", "controller-setting-written", message))
+    first, *rest = pod.spec["containers"]
+    new |= {main: first, "sidecars": rest}
+    return {key: value for key, value in {**template, **new}.items() if value or key not in new}, remarks
 
 
 def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin | None:

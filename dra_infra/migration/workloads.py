@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.pods import MigratedPod, migrate_pod
+from dra_infra.migration.pods import MigratedPod, migrate_flow, migrate_pod
 
 _Steps = tuple[str | int, ...]
 _Owner = tuple[str, str, str, str]
@@ -141,8 +141,8 @@ def migrate_workload(
     if kind is None:
         return None
     own = templates.of(manifest)
-    changed: Mapping[str, Any] = manifest
-    remarks = [*_find_composed(kind, manifest), *_find_without_claims(kind, manifest)]
+    changed, remarks = migrate_flow(manifest, settings, own.name)
+    remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
     for part in kind.parts:
@@ -164,18 +164,22 @@ def migrate_workload(
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
 
 
-def _find_composed(kind: WorkloadKind, manifest: Mapping[str, Any]) -> Iterator[Remark]:
+def _find_composed(
+    kind: WorkloadKind, manifest: Mapping[str, Any], read: Sequence[Remark]
+) -> Iterator[Remark]:
     """Requests in kinds whose controllers put pods together from parts: where claims go differs from kind to kind."""
-    if not any(part.composed for part in kind.parts):
+    fields = [dict(part.composed).get("resourceClaims") for part in kind.parts if part.composed]
+    if not fields:
         return
+    where = ".".join(fields[0][0]) if fields[0] else "a field for them"
     told: set[str] = set()
     for pods in find_pod_templates(manifest):
         for path, _ in containers_of(pods.spec) if pods.places and asks_devices(pods.spec) else ():
             at = pods.at(f"{path}.resources")
-            if at not in told:
+            if at not in told and not any(each.path.startswith(at) for each in read):
                 told.add(at)
                 message = f"a {kind.kind} has no pod spec that could be rewritten: its controller puts pods together"
-                hint = f"name claims where {kind.kind} has a field for them"
+                hint = f"name claims in {where}, and leave the resource out"
                 yield Remark(at, "decide", "kind-not-rewritten", message, hint)
 
 

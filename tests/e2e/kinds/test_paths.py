@@ -67,6 +67,10 @@ MADE_BY_ANOTHER = "its controller is given these by the object that makes the po
 KNOWS_NO_CLAIMS = "it knows no claims, and a server drops them"
 
 NOT_IN_TABLE = {
+    "argoproj.io/AnalysisRun": "Jobs that measure a Rollout, which it makes while one updates",
+    "argoproj.io/AnalysisTemplate": MAKES_NO_PODS,
+    "argoproj.io/ClusterAnalysisTemplate": MAKES_NO_PODS,
+    "argoproj.io/Experiment": "pods beside a Rollout, for as long as it tries them",
     "disaggregatedset.x-k8s.io/DisaggregatedSet": "new in LWS 0.9: sets of LeaderWorkerSets, which it makes",
     "flow.volcano.sh/JobFlow": "changes to Jobs that it makes of JobTemplates",
     "serving.knative.dev/Configuration": KNOWS_NO_CLAIMS,

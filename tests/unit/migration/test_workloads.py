@@ -301,3 +301,83 @@ def test_a_runtime_of_no_namespace_is_told_for_its_claims_are_of_one():
     (done,) = migrate_objects([cluster], WHOLE)
     assert done.manifest is cluster
     assert [each.code for each in done.remarks] == ["resource-in-text"]
+
+
+def a_flow(*templates: dict[str, Any], kind: str = "Workflow", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "flow", "namespace": "ml"},
+        "spec": {"templates": list(templates), **spec},
+    }
+
+
+GPU = {"image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+CLAIMED = {"image": "i", "resources": {"claims": [{"name": "gpu"}]}}
+GIVEN = [{"name": "gpu", "resourceClaimTemplateName": "flow-gpu"}]
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("kind", ["Workflow", "WorkflowTemplate"])
+def test_templates_of_argo_get_claims_of_their_own(kind: str):
+    outer = {"key": "a", "operator": "Exists"}
+    was = a_flow(
+        {"name": "own", "container": GPU, "nodeSelector": {"nvidia.com/gpu.product": "Tesla-T4"}},
+        {"name": "none", "container": {"image": "i"}},
+        {"name": "all", "steps": [[{"name": "a", "template": "own"}]]},
+        kind=kind,
+        tolerations=[outer],
+    )
+    (done,) = migrate_objects([was], WHOLE)
+    assert done.manifest is not None
+    own = {"container": CLAIMED, "resourceClaims": GIVEN, "tolerations": [outer, TOLERATION]}
+    assert done.manifest["spec"]["templates"] == [{"name": "own", **own}, *was["spec"]["templates"][1:]]
+    assert [each["metadata"]["name"] for each in done.added] == ["flow-gpu"]
+    assert [(each.path, each.code) for each in done.remarks] == [
+        ("spec.templates[0].container.resources.limits[nvidia.com/gpu]", "resource-to-claim"),
+        ("spec.templates[0].nodeSelector[nvidia.com/gpu.product]", "node-label-to-selector"),
+        ("spec.templates[0].tolerations", "toleration-written"),
+        ("spec.templates[0].resourceClaims", "controller-setting-written"),
+    ]
+    assert migrate_objects([done.manifest, *done.added], WHOLE)[0].manifest is done.manifest
+
+
+def test_sidecars_and_scripts_of_argo_are_told_by_their_own_paths():
+    was = a_flow({"name": "s", "script": GPU, "sidecars": [{"name": "side", **GPU}]})
+    spec = {"workflowSpec": was["spec"]}
+    (done,) = migrate_objects([{**was, "kind": "CronWorkflow", "spec": spec}], WHOLE)
+    assert done.manifest is not None
+    (new,) = done.manifest["spec"]["workflowSpec"]["templates"]
+    assert [each["resourceClaimTemplateName"] for each in new["resourceClaims"]] == [
+        "flow-gpu",
+        "flow-gpu",
+    ]
+    at = "spec.workflowSpec.templates[0]"
+    assert [each.path for each in done.remarks if each.code == "resource-to-claim"] == [
+        f"{at}.script.resources.limits[nvidia.com/gpu]",
+        f"{at}.sidecars[0].resources.limits[nvidia.com/gpu]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "was",
+    [
+        a_flow({"name": "a", "container": GPU}, podSpecPatch="{}"),
+        a_flow({"name": "a", "container": GPU}, nodeSelector={"pool": "a"}),
+        a_flow({"name": "a", "container": GPU, "podSpecPatch": "{}"}),
+        a_flow({"name": "a", "container": GPU}, {"name": "b", "dag": {}, "tolerations": [TOLERATION]}),
+        a_flow({"name": "a", "containerSet": {"containers": [GPU]}}),
+    ],
+)
+def test_templates_of_argo_whose_pods_something_else_changes_stay_and_are_told(was: dict[str, Any]):
+    (done,) = migrate_objects([was], WHOLE)
+    assert done.manifest is was
+    (told,) = done.remarks
+    assert (told.code, told.outcome) == ("kind-not-rewritten", "decide")
+    assert told.hint == "name claims in spec.templates.*.resourceClaims, and leave the resource out"
+
+
+def test_templates_of_argo_that_are_none_stay():
+    for templates in (None, "x", [None, "x", {"container": "x"}, {"container": GPU, "sidecars": "x"}]):
+        was = a_flow() | {"spec": {"templates": templates}}
+        assert migrate_objects([was], WHOLE)[0].manifest is was
