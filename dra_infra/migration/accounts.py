@@ -86,7 +86,9 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
         if is_named:
             yield path, path.rpartition("[")[2].rstrip("]"), "field"
         elif isinstance(value, str):
-            if found := _NAMED.search(value):
+            # KubeVirt names devices of machines in whole, whatever they are.
+            is_named = path.endswith(".deviceName") and is_device(value)
+            if found := _NAMED.search(value) or (is_named and re.match(r"[\w./-]+", value)):
                 yield path, found[0], "text"
         else:
             stack += reversed(list(_fields(path, value)))
@@ -96,7 +98,9 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
     """Each field or item with its path, and whether its name is that of a resource."""
     if isinstance(value, Mapping):
         for key, below in value.items():
-            if _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
+            # Dynamo has limits without the vendor's domain.
+            is_gpu = key == "gpu" and path.endswith((".limits", ".requests"))
+            if is_gpu or _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
                 yield f"{path}[{key}]", below, True
             elif key not in _ELSEWHERE:
                 yield f"{path}.{key}" if path else str(key), below, False

@@ -177,3 +177,31 @@ def test_variables_of_mps_are_told_where_a_container_asks_for_devices():
     assert decided(pod(containers=[container(env=env), plain])) == [
         ("spec.containers[0].env[1]", "mps-variable")
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "spec", "path"),
+    [
+        (
+            "kubevirt.io/v1",
+            "VirtualMachine",
+            {
+                "template": {
+                    "spec": {
+                        "domain": {"devices": {"gpus": [{"deviceName": "nvidia.com/GP102GL_Tesla_P40"}]}}
+                    }
+                }
+            },
+            "spec.template.spec.domain.devices.gpus[0].deviceName",
+        ),
+        (
+            "nvidia.com/v1alpha1",
+            "DynamoGraphDeployment",
+            {"services": {"worker": {"resources": {"limits": {"gpu": "1"}}}}},
+            "spec.services.worker.resources.limits[gpu]",
+        ),
+    ],
+)
+def test_devices_of_machines_and_of_dynamo_are_told(version: str, kind: str, spec: dict[str, Any], path: str):
+    was = {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
+    assert left(was) == [path]
