@@ -47,7 +47,7 @@ from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.project import KUBERNETES_SETTING
 from dra_infra.sources.files import UNANSWERED, SourceObject, read_sources
-from dra_infra.sources.patches import is_no_object, migrate_sources
+from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
 from dra_infra.target import ClusterTarget
 
@@ -203,7 +203,7 @@ def _check_ways(
         refusal = "a program is new, and goes to a folder: --output infra/"
         raise click.BadParameter(refusal, param_hint="--write" if write else "--diff")
     if write and (output is not None or "-" in paths):
-        refusal = "standard input cannot be changed, and --output writes elsewhere"
+        refusal = "standard input cannot be changed" if output is None else "--output writes elsewhere"
         raise click.BadParameter(refusal, param_hint="--write")
 
 
@@ -335,9 +335,7 @@ def _report(
             continue
         entries.append(
             Entry(
-                name=str(reference_to(source.manifest))
-                if source.manifest.get("kind")
-                else "values of a chart",
+                name=title_of(source),
                 place=source.start,
                 remarks=done.remarks,
                 is_changed=done.manifest is not source.manifest or bool(done.added),

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -122,7 +123,8 @@ class OwnTemplates:
         """A name that ends on *entry* and a number, and whether the template is there already."""
         for number in count(self._next.get(entry, 1)):
             for between in ("", self._owner[1].lower()):
-                name = "-".join(filter(None, (self._stem, between, entry, str(number) if number > 1 else "")))
+                end = "-".join(filter(None, (between, entry, str(number) if number > 1 else "")))
+                name = f"{self._stem[: SUBDOMAIN_LENGTH - len(end) - 1].rstrip('-.')}-{end}".lstrip("-")
                 if name in self._taken:
                     break
                 is_there = self._names.take(str(self._namespace or ""), name, self._owner, claim)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from dra_infra.advice.objects import reference_to
 from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.kubernetes.api.manifests import mapping, value_at
@@ -178,6 +179,14 @@ def migrate_sources(
 def is_no_object(document: Mapping[str, Any]) -> bool:
     """Checks that a document says neither apiVersion nor kind, as values of charts and settings of programs do."""
     return not document.get("kind") and not document.get("apiVersion")
+
+
+def title_of(source: SourceObject) -> str:
+    """The name of an object in a report, or what a document is that is none."""
+    if source.manifest.get("kind"):
+        return str(reference_to(source.manifest))
+    part = "part of an object" if "spec" in source.manifest else "values of a chart"
+    return "kustomization" if Path(source.file).name in FILES else part
 
 
 def _is_made_anew(done: Migrated) -> bool:

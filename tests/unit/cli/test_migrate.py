@@ -416,6 +416,33 @@ def test_yaml_is_another_word_for_claims(folder: Path):
     assert "new: ResourceClaimTemplate ml/serve-gpu" in yaml.stderr
 
 
+def test_kustomizations_and_parts_of_objects_are_no_values_of_a_chart(folder: Path):
+    patch = "spec: {template: {spec: {containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2}}}]}}}\n"
+    (folder / "kustomization.yaml").write_text(
+        f"patches: [{{target: {{kind: Deployment}}, patch: '{patch}'}}]\n"
+    )
+    (folder / "patch.yaml").write_text(patch)
+    done = migrate(folder, "kustomization.yaml", "patch.yaml", "--whole-gpus", "--format", "json")
+    assert [each["name"] for each in json.loads(done.stdout)["objects"]] == [
+        "kustomization",
+        "part of an object",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("serve.yaml", "--output", "new"), "--output writes elsewhere"),
+        (("-",), "standard input cannot be changed"),
+    ],
+)
+def test_what_cannot_be_written_in_place_is_told_by_its_reason(
+    folder: Path, arguments: tuple[str, ...], told: str
+):
+    done = migrate(folder, *arguments, "--whole-gpus", "--write", stdin=SERVE)
+    assert (done.returncode, done.stderr.rstrip().endswith(f"--write: {told}")) == (2, True)
+
+
 def test_standard_input_comes_out_migrated_and_the_report_beside_it(folder: Path):
     done = migrate(folder, "-", "--whole-gpus", stdin=OTHER + "---\n" + SERVE)
     assert done.returncode == 0

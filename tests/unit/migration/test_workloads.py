@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
@@ -301,6 +302,19 @@ def test_a_runtime_of_no_namespace_is_told_for_its_claims_are_of_one():
     (done,) = migrate_objects([cluster], WHOLE)
     assert done.manifest is cluster
     assert [each.code for each in done.remarks] == ["resource-in-text"]
+
+
+def test_templates_of_long_names_have_names_of_objects():
+    names = ["a" * 253, "a" * 252 + "b", f"{'a' * 247}.{'b' * 5}"]
+    kinds = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    was = [
+        {**kinds, "metadata": {"name": each, "namespace": "ml"}, "spec": {"template": {"spec": pod_spec(1)}}}
+        for each in names
+    ]
+    found = [each["metadata"]["name"] for done in migrate_objects(was, WHOLE) for each in done.added]
+    assert found[0] == f"{'a' * 249}-gpu"
+    assert len(set(found)) == len(was)
+    assert all(is_dns_subdomain(each) for each in found)
 
 
 def a_flow(*templates: dict[str, Any], kind: str = "Workflow", **spec: Any) -> dict[str, Any]:
