@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import UNKNOWN, mapping, value_at
+from dra_infra.kubernetes.api.manifests import UNKNOWN, mapping, mappings, value_at
 from dra_infra.kubernetes.apiserver import policies as admission
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.target import ClusterTarget
@@ -206,8 +206,8 @@ def ask_policies(
 def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Mapping[str, Any], Problem]]:
     """Finds what is wrong with the policies themselves, each with its manifest.
 
-    Codes: `policy-invalid` for one that the API server does not take, or whose binding, and `policy-not-bound` for one that nothing
-    is held to.
+    Codes: `policy-invalid` for one that the API server does not take, or whose binding, `policy-not-bound` for one that nothing
+    is held to, and `policy-not-decided` for one that has no rule for what is created, and some for updates.
     """
     releases = target.releases
     told: dict[tuple[int, Problem], list[str]] = {}
@@ -217,6 +217,8 @@ def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Ma
             problems = [_invalid(path, text) for path, text in policy.refusals]
             if not court.is_bound(policy):
                 problems.append(_unbound(policy.name))
+            elif not problems and _is_for_updates(found.policies[index]):
+                problems.append(_for_updates(policy.name))
             for problem in problems:
                 told.setdefault((index, problem), []).append(release.minor)
     for (index, problem), minors in told.items():
@@ -269,6 +271,24 @@ def _problem(path: str, decision: admission.Decision, manifest: Mapping[str, Any
 def _invalid(path: str, text: str) -> Problem:
     hint = "the API server refuses it; until it is right, nothing is held to it"
     return Problem(path=path, code="policy-invalid", message=text, hint=hint)
+
+
+def _is_for_updates(policy: Mapping[str, Any]) -> bool:
+    rules = mappings(value_at(policy, "spec", "matchConstraints", "resourceRules"))
+    lists = [each for rule in rules if isinstance(each := rule.get("operations"), list)]
+    asked = {str(operation) for each in lists for operation in each}
+    return "UPDATE" in asked and not asked & {"CREATE", "*"}
+
+
+def _for_updates(name: str) -> Problem:
+    return Problem(
+        path="spec.matchConstraints.resourceRules",
+        code="policy-not-decided",
+        message=f"what ValidatingAdmissionPolicy '{name}' says of changes is known to the API server alone: it has rules for UPDATE "
+        "and none for CREATE, and objects are judged here as if they were created",
+        hint="ask the API server, which has the old objects: kubectl apply --dry-run=server",
+        severity="warning",
+    )
 
 
 def _unbound(name: str) -> Problem:

@@ -284,6 +284,26 @@ def test_a_policy_without_a_binding_is_told():
     assert (problem.code, problem.path) == ("policy-not-bound", "metadata.name")
 
 
+@pytest.mark.parametrize(
+    ("operations", "is_told"),
+    [
+        ("UPDATE", True),
+        ("UPDATE DELETE", True),
+        ("CREATE UPDATE", False),
+        ("*", False),
+        ("DELETE", False),
+    ],
+)
+def test_a_policy_for_changes_alone_is_told_as_not_asked(operations: str, is_told: bool):
+    written = policy("false")
+    written["spec"]["matchConstraints"]["resourceRules"][0]["operations"] = operations.split()
+    found = PolicySet.gather([written, binding()])
+    told = [(each.code, each.path, each.severity) for _, each in check_policies(found, TARGET)]
+    path = "spec.matchConstraints.resourceRules"
+    assert told == ([("policy-not-decided", path, "warning")] if is_told else [])
+    assert bool([*ask_policies([CLAIM], found, TARGET)]) is not {"CREATE", "*"}.isdisjoint(operations.split())
+
+
 def test_a_binding_that_the_server_cannot_read_is_told():
     broken = {**binding(), "spec": {"policyName": "p", "validationActions": 7}}
     ((manifest, problem),) = check_policies(PolicySet.gather([policy("true"), broken]), TARGET)
