@@ -56,6 +56,10 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         re.compile("add the DeviceClass, or a fleet that has it"),
         "make a GpuDeviceClass; or another program makes it: write dra.class_ref(...), and name a fleet that has it",
     ),
+    (
+        re.compile("label the namespace with (.*admin-access: 'true')"),
+        r"write admin_access=True in the GpuTenant that makes the namespace; one that no tenant makes is labelled \1",
+    ),
     (re.compile(r"\bcount: (\d+)"), r"count=\1"),
     (re.compile(r"\bnamespace: (\S+)"), r'namespace="\1"'),
 )

@@ -8,6 +8,7 @@ import pulumi
 import pytest
 
 import dra_infra as dra
+from dra_infra.advice.program import check_program
 from dra_infra.program.synth import synth_function
 from tests.unit.components.family import run
 
@@ -150,6 +151,21 @@ def test_admin_access_is_a_label_that_only_its_argument_sets():
     for value in ("true", "false"):
         refused = problems(lambda value=value: dra.GpuTenant("vision", namespace_labels={label: value}))
         assert refused == [("field-not-allowed", 'GpuTenant("vision").namespace_labels')]
+
+
+def test_a_template_with_admin_access_in_a_tenant_without_it_is_told_the_argument_of_the_tenant():
+    look = partial(dra.GpuClaimTemplate, device_class="gpu.nvidia.com", admin_access=True)
+    config = {"dra-infra:kubernetes": "1.37"}
+    (problem,) = check_program(
+        synth_function(lambda: dra.GpuTenant("vision", templates={"look": look}), config=config)
+    )
+    assert (problem.code, problem.path) == (
+        "admin-access-namespace",
+        'GpuClaimTemplate("vision-look").spec.devices.requests[0].adminAccess',
+    )
+    assert problem.hint.startswith("write admin_access=True in the GpuTenant that makes the namespace")
+    tenant = partial(dra.GpuTenant, "vision", templates={"look": look}, admin_access=True)
+    assert not check_program(synth_function(tenant, config=config))
 
 
 @pytest.mark.parametrize("arguments", [{"create_namespace": False}, {"namespace": "default"}])
