@@ -30,7 +30,7 @@ def drain(
     *,
     context: str | None,
     target: str,
-    driver: str,
+    driver: str | None,
     yes: bool,
     undo: bool,
     reason: str,
@@ -42,10 +42,12 @@ def drain(
     Raises:
         ClusterError: `subject-not-known`, `kind-not-served`, `drain-name-taken`, `drain-not-answered`, `drain-refused`, and the
             codes of `Session`.
-        click.BadParameter: When the target is empty.
+        click.BadParameter: When the target or the driver is empty.
     """
-    if not target.strip():
-        raise click.BadParameter(EMPTY, param_hint="TARGET")
+    for name, given in (("TARGET", target), ("--driver", driver)):
+        # An empty driver is no other word for all of them, which would drain more than was meant.
+        if given is not None and not given.strip():
+            raise click.BadParameter(EMPTY, param_hint=name)
     account = find_account(kubeconfig, context, os.environ)
     session = Session(account)
     with progress() as tell:
@@ -57,7 +59,7 @@ def drain(
                 writer.delete(each)
             names = [name_of(each) for each in rules]
         else:
-            preview = look(reader, target, driver=driver)
+            preview = look(reader, target, driver=driver or "")
     if undo:
         _print_undone(target, names, as_json=as_json)
         return 0

@@ -34,7 +34,7 @@ TARGET: Final = "dra-infra/drain"
 
 REASON: Final = "dra-infra/reason"
 KEY: Final = "dra-infra/drain"
-EMPTY: Final = "an empty target means no device; is a variable of the shell not set?"
+EMPTY: Final = "an empty text means no device; is a variable of the shell not set?"
 _CONDITION: Final = "EvictionInProgress"
 _WOULD: Final = re.compile(r"(\d+) pods? would be evicted")
 _PAUSE: Final = 1.0

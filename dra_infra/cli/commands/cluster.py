@@ -103,7 +103,6 @@ def doctor() -> None:
 @click.option(
     "--driver",
     metavar="NAME",
-    default="",
     show_default="all",
     help="Drain devices of this DRA driver only, as gpu.nvidia.com.",
 )

@@ -26,13 +26,13 @@ MAY: dict[str, dict[tuple[str, str, str], tuple[str, ...]]] = {
     "on-call": {
         ("cluster", DRA, "deviceclasses"): READ,
         ("cluster", DRA, "devicetaintrules"): (*READ, *WRITE),
-        ("cluster", DRA, "resourceslices"): READ,
+        ("cluster", DRA, "resourceslices"): (*READ, "delete"),
         ("cluster", "", "namespaces"): READ,
         ("cluster", "", "nodes"): READ,
         ("any", "", "resourcequotas"): READ,
-        ("any", "", "pods"): READ,
+        ("any", "", "pods"): (*READ, "delete"),
         ("any", "", "pods/eviction"): ("create",),
-        ("any", DRA, "resourceclaims"): READ,
+        ("any", DRA, "resourceclaims"): (*READ, "delete"),
         ("any", DRA, "resourceclaimtemplates"): READ,
     },
     "reader": {

@@ -104,4 +104,12 @@ def test_what_keeps_its_devices_is_counted_in_the_end(
 def test_an_empty_target_is_wrong_use(target: str, option: str):
     done = CliRunner().invoke(app, ["drain", target, option])
     assert done.exit_code == 2
-    assert "Invalid value for TARGET: an empty target means no device" in done.output
+    assert "Invalid value for TARGET: an empty text means no device" in done.output
+
+
+@pytest.mark.parametrize("option", ["--yes", "--undo", "--json"])
+@pytest.mark.parametrize("driver", ["", " "])
+def test_an_empty_driver_is_wrong_use_and_not_all_of_them(driver: str, option: str):
+    done = CliRunner().invoke(app, ["drain", "node-7", "--driver", driver, option])
+    assert done.exit_code == 2
+    assert "Invalid value for --driver: an empty text means no device" in done.output
