@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from dra_infra.specs.device_configs import TimeSlicing as TimeSlicing
     from dra_infra.specs.device_configs import VfioDeviceConfig as VfioDeviceConfig
     from dra_infra.specs.products import with_capabilities as with_capabilities
+    from dra_infra.specs.queues import CapacitySource as CapacitySource
+    from dra_infra.specs.queues import CounterSource as CounterSource
     from dra_infra.specs.requests import Alternative as Alternative
     from dra_infra.specs.requests import ClassRef as ClassRef
     from dra_infra.specs.requests import DeviceRequest as DeviceRequest
@@ -76,9 +78,11 @@ __version__ = VERSION
 # The source: a name is public when it stands here.
 _HOMES = {
     "Alternative": "dra_infra.specs.requests",
+    "CapacitySource": "dra_infra.specs.queues",
     "ClassRef": "dra_infra.specs.requests",
     "ClusterTarget": "dra_infra.target",
     "ComputeDomainChannelConfig": "dra_infra.specs.device_configs",
+    "CounterSource": "dra_infra.specs.queues",
     "DeviceConfig": "dra_infra.specs.device_configs",
     "DeviceRequest": "dra_infra.specs.requests",
     "DeviceTaint": "dra_infra.components.device_taints",

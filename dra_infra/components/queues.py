@@ -9,15 +9,20 @@ from typing import Any, Literal
 import pulumi
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.components.component import Component, present, reports_unknown_arguments
+from dra_infra.components.component import Component, has_outputs, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.report import warn
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.queues import (
     VERSION,
+    CapacitySource,
+    CounterSource,
     check_queue,
     class_names,
     compile_cluster_queue,
     compile_mappings,
+    compile_sources,
+    warn_of_sources,
 )
 from dra_infra.specs.requests import NamedClass
 from dra_infra.target import ClusterTarget
@@ -36,6 +41,8 @@ class KueueQueue(Component):
             a ResourceQuota has for it, `h100.deviceclass.resource.k8s.io/devices`.
         resources: Other resources: `{"cpu": "960", "memory": "8Ti"}`. A pod that requests a resource that no queue has
             is not admitted.
+        sources: What classes are charged in place of devices, by the name of one of *resources*:
+            `{"example.com/mig-memory": dra.CounterSource("memory", device_classes=["mig.nvidia.com"])}`.
         namespaces: Namespaces whose workloads may use the queue: each gets a LocalQueue.
         flavor: Name of a ResourceFlavor that exists; left out, one is made with the name of the component.
         node_labels: Labels of the nodes that the ResourceFlavor stands for; workloads are held to them.
@@ -67,6 +74,7 @@ class KueueQueue(Component):
         *,
         quota: Mapping[NamedClass | str, int] | None = None,
         resources: Mapping[str, pulumi.Input[str] | int] | None = None,
+        sources: Mapping[str, CounterSource | CapacitySource] | None = None,
         namespaces: Sequence[pulumi.Input[str]] = (),
         flavor: str | None = None,
         node_labels: Mapping[str, pulumi.Input[str]] | None = None,
@@ -78,9 +86,10 @@ class KueueQueue(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
-        counted = {} if quota is None else quota
+        counted, charged = {} if quota is None else quota, {} if sources is None else sources
         plain = {
             "quota": counted,
+            "sources": charged,
             "flavor": flavor,
             "cohort": cohort,
             "strategy": strategy,
@@ -90,7 +99,7 @@ class KueueQueue(Component):
         def check(given: Mapping[str, Any]) -> list[Any]:
             return [
                 *self._check_inputs(**{key: given[key] for key in shared}),
-                *check_queue({**plain, **given}),
+                *check_queue({**plain, **given}, self.target),
             ]
 
         written = {
@@ -108,6 +117,7 @@ class KueueQueue(Component):
             self.register_outputs({})
             return
         metadata = present({key: given[key] for key in shared})
+        warn(self, self.label, warn_of_sources(charged))
         named = class_names(counted)
         counts = list(counted.values())
         compiled = partial(
@@ -115,11 +125,15 @@ class KueueQueue(Component):
         )
         if any(isinstance(each, pulumi.Output) for each in named):
             known = pulumi.Output.all(*named)
-            self.device_class_mappings = known.apply(compile_mappings)
+            mappings: Any = known.apply(compile_mappings)
             spec: Any = known.apply(compiled)
         else:
-            self.device_class_mappings = compile_mappings(named)
-            spec = compiled(named)
+            mappings, spec = compile_mappings(named), compiled(named)
+        parts = mappings, compile_sources(charged)
+        if has_outputs(parts):
+            self.device_class_mappings = pulumi.Output.all(*parts).apply(lambda both: [*both[0], *both[1]])
+        else:
+            self.device_class_mappings = [*parts[0], *parts[1]]
         made: dict[str, pulumi.Resource] = {}
         if flavor is None:
             nodes = {"nodeLabels": given["node_labels"]} if given["node_labels"] else {}

@@ -5,12 +5,15 @@ Upstream: apis/kueue/v1beta2 and apis/config/v1beta2 (DeviceClassMapping) of sig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
+    check_driver_name,
     check_labels,
     check_namespace,
     is_list,
@@ -19,9 +22,13 @@ from dra_infra.specs.arguments import (
     wrong_plain_type,
     wrong_type,
 )
+from dra_infra.specs.claims import check_gate
+from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.request_records import compile_selectors
 from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.tenants import check_quota, quota_keys, read_amount
+from dra_infra.target import ClusterTarget
 
 VERSION: Final = "kueue.x-k8s.io/v1beta2"
 STRATEGIES: Final = ("BestEffortFIFO", "StrictFIFO")
@@ -30,6 +37,43 @@ MOST_MAPPINGS: Final = 16
 
 _MOST_RESOURCES: Final = 64
 """Resources of one group of a ClusterQueue."""
+_MOST_CLASSES: Final = 8
+"""Classes of one mapping."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    name: str
+    _: KW_ONLY
+    device_classes: Sequence[NamedClass | str]
+    driver: str = NVIDIA_DRIVER
+    select: Selector | None = None
+
+
+class CounterSource(_Source):
+    """Charges a queue what partitions consume of a counter, such as the memory of MIG devices, in place of their number.
+
+    Kueue has it from 0.19 on, and 0.18 behind its gate KueueDRAIntegrationPartitionableDevices.
+
+    Args:
+        name: Name of the counter: `"memory"`. It counts in all counter sets of the driver.
+        device_classes: Classes whose claims are charged, at most 8. From 0.19 on a class may have several counters; it has no quota beside them.
+        driver: The DRA driver whose partitions are looked at.
+        select: Which of them; None for all. Of those that a request matches too, the one that consumes most is charged.
+    """
+
+
+class CapacitySource(_Source):
+    """Charges a queue the shares that claims take of a capacity, such as the memory of GPUs that several claims share.
+
+    Kueue has it from 0.19 on behind its gate KueueDRAIntegrationConsumableCapacity, without which this mapping keeps it from starting.
+
+    Args:
+        name: Name of the capacity as the driver publishes it: `"memory"`.
+        device_classes: Classes whose claims are charged, at most 8; such a class counts nowhere else.
+        driver: The DRA driver whose devices are looked at.
+        select: Which of them; None for all. What a claim asks for is charged, rounded by the device; else its default, else all.
+    """
 
 
 def resource_name(class_name: str) -> str:
@@ -38,8 +82,20 @@ def resource_name(class_name: str) -> str:
 
 
 def compile_mappings(classes: Sequence[str]) -> list[dict[str, Any]]:
-    """The `deviceClassMappings` of Kueue's configuration, one for each class."""
+    """The `deviceClassMappings` of Kueue's configuration for classes whose devices are counted."""
     return [{"name": resource_name(each), "deviceClassNames": [each]} for each in classes]
+
+
+def compile_sources(sources: Mapping[str, _Source]) -> list[dict[str, Any]]:
+    """The `deviceClassMappings` for what else is charged; names of classes may be Outputs."""
+    compiled = []
+    for resource, source in sources.items():
+        kind = "counter" if isinstance(source, CounterSource) else "capacity"
+        selector = {"cel": {"expression": "true" if source.select is None else source.select.expression()}}
+        charge = {"name": source.name, "driver": source.driver, "deviceSelector": selector}
+        classes = class_names(source.device_classes)
+        compiled.append({"name": resource, "deviceClassNames": classes, "sources": [{kind: charge}]})
+    return compiled
 
 
 def compile_cluster_queue(
@@ -75,15 +131,18 @@ def compile_cluster_queue(
     }
 
 
-def check_queue(given: Mapping[str, Any]) -> Iterator[Problem]:
+def check_queue(given: Mapping[str, Any], target: ClusterTarget) -> Iterator[Problem]:
     """Problems of the arguments of a queue.
 
-    Codes: `missing-argument`, `wrong-type`, `invalid-name`, `invalid-label`, `value-set-twice`, `unsupported-value`, `too-many-items`.
+    Codes: `missing-argument`, `wrong-type`, `invalid-name`, `invalid-label`, `value-set-twice`, `unsupported-value`, `too-many-items`,
+    `needs-newer-kubernetes`, and those of selectors.
     """
     quota, resources = given["quota"], given["resources"]
     yield from check_quota(quota, None)
-    yield from _check_lengths(quota)
-    yield from _check_resources(resources, quota)
+    for name in class_names(quota) if isinstance(quota, Mapping) else ():
+        yield from _check_length(name, f"quota[{shorten(name)}]")
+    yield from _check_resources(resources, quota, given["sources"])
+    yield from _check_sources(given["sources"], quota, resources, target)
     yield from _check_namespaces(given["namespaces"])
     for path in ("flavor", "cohort"):
         if given[path] is not None:
@@ -107,18 +166,83 @@ def check_queue(given: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _check_lengths(quota: object) -> Iterator[Problem]:
-    for name in class_names(quota) if isinstance(quota, Mapping) else ():
-        if isinstance(name, str) and len(name) > names.LABEL_LENGTH:
-            yield Problem(
-                path=f"quota[{shorten(name)}]",
-                code="invalid-name",
-                message=f"the name has {len(name)} characters, and Kueue maps classes with at most {names.LABEL_LENGTH}",
-                hint="give the class a shorter name",
-            )
+def _check_length(name: object, path: str) -> Iterator[Problem]:
+    if isinstance(name, str) and len(name) > names.LABEL_LENGTH:
+        yield Problem(
+            path=path,
+            code="invalid-name",
+            message=f"the name has {len(name)} characters, and Kueue maps classes with at most {names.LABEL_LENGTH}",
+            hint="give the class a shorter name",
+        )
 
 
-def _check_resources(resources: object, quota: object) -> Iterator[Problem]:
+def _check_sources(
+    sources: object, quota: object, resources: object, target: ClusterTarget
+) -> Iterator[Problem]:
+    hint = 'write sources={"example.com/mig-memory": dra.CounterSource("memory", device_classes=["mig.nvidia.com"])}'
+    if not isinstance(sources, Mapping):
+        yield wrong_plain_type("sources", sources, "a mapping of resources to sources", hint)
+        return
+    # An empty counter is none: what counts by number, or by capacity, counts once.
+    counted = [(name, "") for name in class_names(quota)] if isinstance(quota, Mapping) else []
+    for resource, source in sources.items():
+        path = f"sources[{shorten(resource)}]"
+        if isinstance(resources, Mapping) and resource not in resources:
+            told = f'write resources={{{shorten(resource)}: "800Gi"}}'
+            message = "resources has no amount of it"
+            yield Problem(path=path, code="missing-argument", message=message, hint=told)
+        if not isinstance(source, _Source):
+            yield wrong_type(path, source, "a CounterSource or a CapacitySource", hint)
+            continue
+        yield from (each.below(path) for each in _check_source(source, target))
+        counter = str(source.name) if isinstance(source, CounterSource) else ""
+        classes = class_names(source.device_classes) if is_list(source.device_classes) else ()
+        for number, name in enumerate(classes):
+            place = f"{path}.device_classes[{number}]"
+            if not is_output(name):
+                yield from check_object_name(name, path=place)
+                yield from _check_length(name, place)
+            others = [other for each, other in counted if each == name]
+            if others and (not counter or {"", counter}.intersection(others)):
+                message = f"the class {shorten(name)} is counted already, and Kueue takes it again for another counter alone"
+                yield Problem(path=place, code="value-set-twice", message=message, hint="write it once")
+            counted.append((name, counter))
+
+
+def _check_source(source: _Source, target: ClusterTarget) -> Iterator[Problem]:
+    name: object = source.name
+    is_right: Callable[[str], object] = names.split_qualified_name
+    kind, gate = "capacity", "DRAConsumableCapacity"
+    if isinstance(source, CounterSource):
+        kind, gate, is_right = "counter", "DRAPartitionableDevices", names.is_dns_label
+    if not isinstance(name, str) or not is_right(name):
+        message = f"{shorten(name)} is no name of a {kind}"
+        told = 'write it as the driver does: "memory"'
+        yield Problem(path="name", code="invalid-name", message=message, hint=told)
+    yield from check_gate("name", f"a {kind} of devices that the driver publishes", gate, target)
+    yield from check_driver_name(source.driver)
+    yield from compile_selectors(source.select)[0]
+    path, classes = "device_classes", source.device_classes
+    if not is_list(classes) or not classes:
+        yield wrong_type(path, classes, "a list of classes", 'write device_classes=["mig.nvidia.com"]')
+    elif len(classes) > _MOST_CLASSES:
+        message = f"{len(classes)} classes, and Kueue maps at most {_MOST_CLASSES} to one resource"
+        told = "give the others a source of their own"
+        yield Problem(path=path, code="too-many-items", message=message, hint=told)
+
+
+def warn_of_sources(sources: Mapping[str, _Source]) -> Iterator[Problem]:
+    """Warnings `kueue-refuses`: classes that pods cannot have by an extended resource any more, for what it costs is not known."""
+    for resource, source in sources.items():
+        for number, each in enumerate(source.device_classes):
+            if isinstance(each, NamedClass) and each.extended_resource_name:
+                path = f"sources[{shorten(resource)}].device_classes[{number}]"
+                message = f"pods that ask for {each.extended_resource_name} are not admitted: a source has its class"
+                hint = "let them ask by a claim template, or give them a class of their own"
+                yield Problem(path=path, code="kueue-refuses", message=message, hint=hint, severity="warning")
+
+
+def _check_resources(resources: object, quota: object, sources: object) -> Iterator[Problem]:
     hint = 'write resources={"cpu": "960", "memory": "8Ti"}'
     if not isinstance(resources, Mapping):
         yield wrong_plain_type("resources", resources, "a mapping of resources to quantities", hint)
@@ -132,11 +256,12 @@ def _check_resources(resources: object, quota: object) -> Iterator[Problem]:
             hint='write quota={"h100": 64}',
         )
     classes = len(quota) if isinstance(quota, Mapping) else 0
-    if classes > MOST_MAPPINGS:
+    mappings = classes + (len(sources) if isinstance(sources, Mapping) else 0)
+    if mappings > MOST_MAPPINGS:
         yield Problem(
             path="quota",
             code="too-many-items",
-            message=f"{classes} classes, and Kueue's configuration has at most {MOST_MAPPINGS} mappings",
+            message=f"{mappings} classes and sources, and Kueue's configuration has at most {MOST_MAPPINGS} mappings",
             hint="give the classes that nobody queues for a ResourceQuota only",
         )
     if classes + len(resources) > _MOST_RESOURCES:
@@ -182,6 +307,6 @@ def _check_namespaces(namespaces: Any) -> Iterator[Problem]:
         yield Problem(path="namespaces", code="value-set-twice", message=message, hint="write it once")
 
 
-def class_names(quota: Mapping[NamedClass | str, int]) -> list[Any]:
+def class_names(classes: Iterable[NamedClass | str]) -> list[Any]:
     """Names of the classes; Outputs where they are not known yet."""
-    return [each.object_name if isinstance(each, NamedClass) else each for each in quota]
+    return [each.object_name if isinstance(each, NamedClass) else each for each in classes]

@@ -141,7 +141,18 @@ def queues(draw: st.DrawFn) -> Call:
         },
         optional={
             "resources": st.dictionaries(
-                st.sampled_from(("cpu", "memory")), st.sampled_from(("64", 8, Later("8Ti"))), max_size=2
+                st.sampled_from(("cpu", "memory", "example.com/m")),
+                st.sampled_from(("64", 8, Later("8Ti"))),
+                max_size=2,
+            ),
+            "sources": st.dictionaries(
+                st.sampled_from(("memory", "example.com/m")),
+                st.builds(
+                    dra.CounterSource,
+                    st.sampled_from(("memory", "memory-slice-0", "mem.ory")),
+                    device_classes=st.lists(st.sampled_from(("mig.nvidia.com", "mig-small")), max_size=2),
+                ),
+                max_size=2,
             ),
             "node_labels": values.labels,
             "cohort": st.just("all"),

@@ -403,6 +403,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "not-utf-8": "needs a file",
     "cel-not-decided-here": "said of placement",
     "cel-unguarded-read": "a warning",
+    "kueue-refuses": "a warning",
 }
 """Codes that modules of components have, and no call above gets: why."""
 

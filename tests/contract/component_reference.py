@@ -29,7 +29,10 @@ COMPONENTS: Final = (
     "NodePlugin",
     "GpuPlatform",
 )
-RECORDS: Final = ("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute")
+RECORDS: Final = (
+    *("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute"),
+    *("CounterSource", "CapacitySource"),
+)
 CONFIGS: Final = (
     *("TimeSlicing", "Mps", "SpacePartitioning", "GpuConfig", "MigDeviceConfig", "VfioDeviceConfig"),
     *("ComputeDomainChannelConfig", "ExampleGpuConfig", "OpaqueConfig"),

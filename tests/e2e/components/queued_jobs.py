@@ -15,6 +15,8 @@ KEY = "h100.deviceclass.resource.k8s.io/devices"
 ELSEWHERE = "a100"
 """A class that no mapping has."""
 EXTENDED = "example.com/h100"
+OF_MIG = "example.com/mig"
+"""The resource by which pods ask for a class whose mapping has a source."""
 IMPLICIT = "deviceclass.resource.kubernetes.io/h100"
 NODES = {"example.com/pool": "training"}
 """Labels of the nodes of the flavor."""
@@ -67,35 +69,12 @@ FLEET = [
     resource_slice("shared", devices=[SHARED_GPU]),
     device_class("h100", "gpu", extendedResourceName=EXTENDED),
     device_class(ELSEWHERE, "gpu"),
-    device_class("mig", "mig"),
+    device_class("mig", "mig", extendedResourceName=OF_MIG),
     device_class("shared", "shared"),
 ]
 
 COUNTED = [f"{name}.deviceclass.resource.k8s.io/devices" for name in ("h100", ELSEWHERE, "mig", "shared")]
 """Keys of the quota of the namespace."""
-
-WHOLE = {"cel": {"expression": "true"}}
-SOURCES = [
-    {
-        "name": MEMORY,
-        "deviceClassNames": ["mig"],
-        "sources": [{"counter": {"name": "memory", "driver": "mig.example.com", "deviceSelector": WHOLE}}],
-    },
-    {
-        "name": SHARE,
-        "deviceClassNames": ["shared"],
-        "sources": [
-            {
-                "capacity": {
-                    "name": "memory",
-                    "driver": "shared.example.com",
-                    "deviceSelector": WHOLE,
-                }
-            }
-        ],
-    },
-]
-"""Mappings that KueueQueue does not write: their amounts are other resources of the queue."""
 
 
 _numbers = itertools.count(1)

@@ -24,9 +24,9 @@ from tests.e2e.components.queued_jobs import (
     MEMORY,
     NAMESPACE,
     NODES,
+    OF_MIG,
     SHARE,
     SIZE,
-    SOURCES,
     Submitted,
     a_job,
     exactly,
@@ -71,6 +71,10 @@ def written() -> Written:
             "gpus",
             quota={"h100": 4},
             resources={"cpu": "64", COVERED: 2, MEMORY: "60Gi", SHARE: "20Gi"},
+            sources={
+                MEMORY: dra.CounterSource("memory", device_classes=["mig"], driver="mig.example.com"),
+                SHARE: dra.CapacitySource("memory", device_classes=["shared"], driver="shared.example.com"),
+            },
             namespaces=[NAMESPACE],
             node_labels=NODES,
         )
@@ -91,7 +95,7 @@ def api(
 ) -> Iterator[Api]:
     """A cluster with Kueue, whose pods run until their job is deleted."""
     objects, mappings, _ = written
-    controller = kueue([*mappings, *SOURCES])
+    controller = kueue(mappings)
     with (
         ControlPlane(binaries=binaries) as plane,
         NodeStandIn(plane.connection, finish_jobs=False),
@@ -338,6 +342,10 @@ def test_a_mapping_with_sources_charges_amounts_where_a_quota_counts_devices(
     (request,) = requests
     name = request["exactly"]["deviceClassName"]
     quota({f"{name}.deviceclass.resource.k8s.io/devices": 1})
+
+
+def test_a_class_whose_mapping_has_a_source_is_not_admitted_by_its_extended_resource(submit: Submit) -> None:
+    assert "resolves to DeviceClass mig with counters configured" in submit(resources={OF_MIG: "1"}).refusal()
 
 
 def test_the_refusal_of_a_claim_stands_in_the_workload_alone_and_is_no_event(

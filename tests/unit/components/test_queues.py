@@ -58,6 +58,142 @@ def test_a_class_counts_under_the_key_of_its_quota():
     assert GPUS in found["ClusterQueue"]["spec"]["resourceGroups"][0]["coveredResources"]
 
 
+MEMORY = "example.com/mig-memory"
+MIG = ["mig.nvidia.com"]
+
+
+def sourced(**sources: Any) -> Any:
+    """A queue with an amount of each source."""
+    return partial(a_queue, resources=dict.fromkeys(sources, "800Gi"), sources=sources)
+
+
+def test_a_source_is_written_as_a_mapping_of_its_classes_behind_those_of_the_quota():
+    def body() -> None:
+        h100 = dra.gpu.product.contains("H100")
+        queue = a_queue(
+            resources={MEMORY: "800Gi", "example.com/share": "80Gi"},
+            sources={
+                MEMORY: dra.CounterSource("memory", device_classes=[*MIG, "mig-small"], select=h100),
+                "example.com/share": dra.CapacitySource(
+                    "memory", device_classes=["s"], driver="s.example.com"
+                ),
+            },
+        )
+        expression = {"expression": h100.expression()}
+        counter = {"name": "memory", "driver": "gpu.nvidia.com", "deviceSelector": {"cel": expression}}
+        every = {"cel": {"expression": "true"}}
+        capacity = {"name": "memory", "driver": "s.example.com", "deviceSelector": every}
+        assert queue.device_class_mappings == [
+            {"name": GPUS, "deviceClassNames": ["h100"]},
+            {"name": MEMORY, "deviceClassNames": [*MIG, "mig-small"], "sources": [{"counter": counter}]},
+            {"name": "example.com/share", "deviceClassNames": ["s"], "sources": [{"capacity": capacity}]},
+        ]
+
+    (group,) = made(body)["ClusterQueue"]["spec"]["resourceGroups"]
+    assert group["coveredResources"] == [GPUS, MEMORY, "example.com/share"]
+
+
+def test_mappings_of_classes_that_are_known_later_are_whole():
+    seen: list[Any] = []
+
+    def body() -> None:
+        later = dra.class_ref(pulumi.Output.from_input("h100"))
+        mig = dra.class_ref(pulumi.Output.from_input("mig.nvidia.com"))
+        queue = a_queue(
+            quota={later: 8},
+            resources={MEMORY: 1},
+            sources={MEMORY: dra.CounterSource("memory", device_classes=[mig])},
+        )
+        assert isinstance(queue.device_class_mappings, pulumi.Output)
+        queue.device_class_mappings.apply(seen.append)
+
+    run(body)
+    assert [(each["name"], each["deviceClassNames"]) for each in seen[0]] == [
+        (GPUS, ["h100"]),
+        (MEMORY, ["mig.nvidia.com"]),
+    ]
+
+
+COUNTER = dra.CounterSource("memory", device_classes=MIG)
+
+
+@pytest.mark.parametrize(
+    ("sources", "code", "path"),
+    [
+        ({"m": dra.CounterSource("mem.ory", device_classes=MIG)}, "invalid-name", "['m'].name"),
+        ({"m": dra.CapacitySource("mem-ory", device_classes=MIG)}, "invalid-name", "['m'].name"),
+        (
+            {"m": dra.CounterSource("memory", device_classes=MIG, driver="GPU")},
+            "invalid-name",
+            "['m'].driver",
+        ),
+        ({"m": dra.CounterSource("memory", device_classes=[])}, "wrong-type", "['m'].device_classes"),
+        ({"m": dra.CounterSource("memory", device_classes="mig")}, "wrong-type", "['m'].device_classes"),
+        (
+            {"m": dra.CounterSource("memory", device_classes=["a" * 64])},
+            "invalid-name",
+            "['m'].device_classes[0]",
+        ),
+        (
+            {"m": dra.CounterSource("memory", device_classes=[f"c{n}" for n in range(9)])},
+            "too-many-items",
+            "['m'].device_classes",
+        ),
+        (
+            {"m": dra.CounterSource("memory", device_classes=MIG, select=dra.cel("device.drivr == ''"))},
+            "cel-type",
+            "['m'].select",
+        ),
+        ({"m": "memory"}, "wrong-type", "['m']"),
+        (
+            {"m": dra.CounterSource("memory", device_classes=["h100"])},
+            "value-set-twice",
+            "['m'].device_classes[0]",
+        ),
+        ({"m": COUNTER, "n": COUNTER}, "value-set-twice", "['n'].device_classes[0]"),
+        (
+            {"m": COUNTER, "n": dra.CapacitySource("memory", device_classes=MIG)},
+            "value-set-twice",
+            "['n'].device_classes[0]",
+        ),
+    ],
+)
+def test_a_source_that_keeps_kueue_from_starting_is_refused(sources: dict[str, Any], code: str, path: str):
+    program = synth_function(sourced(**sources), config={"dra-infra:kubernetes": "1.37"})
+    found = [(each.code, each.path) for each in program.problems if each.severity == "error"]
+    assert found == [(code, f'KueueQueue("gpus").sources{path}')]
+
+
+def test_a_class_may_have_two_counters():
+    two = {"m": COUNTER, "n": dra.CounterSource("multiprocessors", device_classes=MIG)}
+    assert synth_function(sourced(**two), config={"dra-infra:kubernetes": "1.37"}).problems == ()
+
+
+def test_a_source_without_an_amount_is_refused():
+    body = partial(a_queue, sources={MEMORY: COUNTER})
+    (problem,) = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
+    assert (problem.code, problem.path) == ("missing-argument", f"KueueQueue(\"gpus\").sources['{MEMORY}']")
+
+
+@pytest.mark.parametrize("source", [COUNTER, dra.CapacitySource("memory", device_classes=MIG)])
+def test_a_cluster_that_drops_what_is_charged_is_told(source: Any):
+    (problem,) = synth_function(sourced(m=source), config={"dra-infra:kubernetes": "1.35"}).problems
+    assert (problem.code, problem.path) == (
+        "needs-newer-kubernetes",
+        "KueueQueue(\"gpus\").sources['m'].name",
+    )
+
+
+def test_pods_that_lose_their_way_to_a_class_are_told():
+    def body() -> None:
+        mig = dra.GpuDeviceClass("mig", extended_resource_name="example.com/mig")
+        sourced(m=dra.CounterSource("memory", device_classes=[mig]))()
+
+    (problem,) = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
+    path = "KueueQueue(\"gpus\").sources['m'].device_classes[0]"
+    assert (problem.code, problem.path, problem.severity) == ("kueue-refuses", path, "warning")
+
+
 def test_a_flavor_that_is_named_is_not_made():
     found = made(partial(a_queue, flavor="spot"))
     assert "ResourceFlavor" not in found
