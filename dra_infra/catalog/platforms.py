@@ -35,6 +35,8 @@ class Platform(Fact):
         operator: Arguments of `GpuOperator` that stand where the user writes nothing.
         driver: The same of `DraDriver`.
         example: The same of `ExampleDriver`.
+        node_plugin: The same of `NodePlugin`.
+        scc: Versions of charts, by part, whose accounts are bound to SecurityContextConstraints here; none for all versions.
         node_labels: Labels that GPU nodes need.
     """
 
@@ -44,6 +46,8 @@ class Platform(Fact):
     operator: Mapping[str, Any] = {}
     driver: Mapping[str, Any] = {}
     example: Mapping[str, Any] = {}
+    node_plugin: Mapping[str, Any] = {}
+    scc: Mapping[str, tuple[str, ...]] = {}
     node_labels: Mapping[str, NodeLabel] = {}
 
 

@@ -166,6 +166,7 @@ class NodePluginArgs(TypedDict, total=False):
     env: Mapping[str, pulumi.Input[str]]
     classes: bool
     binding_conditions: bool
+    openshift: bool
 
 
 def takes(arguments: type) -> Callable[[_Init], _Init]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import pulumi
 
 from dra_infra.components.arguments import NodePluginArgs, takes
 from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, make_namespace
+from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, joined, make_namespace
 from dra_infra.components.report import warn
 from dra_infra.components.secret_arguments import refusals_of
 from dra_infra.errors import InvalidSpecError
@@ -57,6 +57,8 @@ class NodePlugin(Component):
             not at the address of its service.
         classes: Make the DeviceClasses that the driver's own chart would bring. Off for a second plugin of one driver.
         binding_conditions: Let it find claims, and set conditions of its devices in them. For `sim` alone.
+        openshift: Let its pods be privileged on OpenShift, where SecurityContextConstraints decide beside the labels of the Namespace.
+            `GpuPlatform(platform="openshift")` says so.
         target: The cluster; else the parent's, else the stack's.
         opts: Pulumi resource options.
 
@@ -150,10 +152,3 @@ def classes_of(plan: NodePluginPlan, made: Mapping[str, pulumi.Resource]) -> Ins
             for shipped in (plan.hardware.classes if plan.classes else ())
         }
     )
-
-
-def joined(parts: Sequence[Any]) -> Any:
-    """Texts as one; an Output where one of them is."""
-    if any(isinstance(part, pulumi.Output) for part in parts):
-        return pulumi.Output.concat(*parts)
-    return "".join(parts)

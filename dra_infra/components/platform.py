@@ -15,13 +15,14 @@ from dra_infra.components.arguments import (
     NodePluginArgs,
 )
 from dra_infra.components.component import present, reports_unknown_arguments
-from dra_infra.components.node_plugin import classes_of, joined, make_objects
+from dra_infra.components.node_plugin import classes_of, make_objects
 from dra_infra.components.platform_charts import (
     ChartComponent,
     Definitions,
     Installed,
     InstalledClass,
     InstalledClasses,
+    joined,
 )
 from dra_infra.components.secret_arguments import Arguments, refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
@@ -105,7 +106,7 @@ class GpuPlatform(ChartComponent):
             )
 
         def check(given: Arguments) -> list[Problem]:
-            plugin, wrong = self._compile_plugin(given["node_plugin"])
+            plugin, wrong = self._compile_plugin(given["node_plugin"], platform)
             parts = {part: read_part(part, given[part])[0] for part in PARTS}
             return [*wrong, *refusals_of(lambda judged: compile_parts(judged, plugin))(parts)]
 
@@ -115,7 +116,7 @@ class GpuPlatform(ChartComponent):
             parts[part], wrong = read_part(part, given[part])
             crds[part], unread = self._read_crds(parts[part] or {})
             problems += [*wrong, *(problem.below(part) for problem in unread)]
-        plugin, wrong = self._compile_plugin(given["node_plugin"])
+        plugin, wrong = self._compile_plugin(given["node_plugin"], platform)
         problems += wrong
         if plugin is None and wrong:
             # A plugin that is wrong is wanted all the same: that nothing is installed is no second problem.
@@ -131,8 +132,10 @@ class GpuPlatform(ChartComponent):
             return
         self._install(plan, parts, crds, plugin)
 
-    def _compile_plugin(self, given: object) -> tuple[NodePluginPlan | None, list[Problem]]:
-        arguments, problems = read_node_plugin(given)
+    def _compile_plugin(
+        self, given: object, platform: PlatformName | None
+    ) -> tuple[NodePluginPlan | None, list[Problem]]:
+        arguments, problems = read_node_plugin(given, platform)
         if arguments is None:
             return None, problems
         try:
@@ -163,6 +166,7 @@ class GpuPlatform(ChartComponent):
                 parts[part] or {},
                 before=before,
                 skip_crds=bool(crds[part].objects or crds[part].addresses),
+                needs_scc=part in plan.scc,
             )
             # A shared namespace is made by the first of them, and drivers follow the operator.
             before = [*before, *installed[part].resources.values()]

@@ -16,10 +16,17 @@ from dra_infra.components.report import warn
 from dra_infra.errors import Problem
 from dra_infra.specs.arguments import is_list
 from dra_infra.specs.platform.installations import Installation
-from dra_infra.specs.platform.namespaces import read_definitions
+from dra_infra.specs.platform.namespaces import read_definitions, scc_binding
 from dra_infra.specs.requests import ClassRef
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Texts as one; an Output where one of them is."""
+    if any(isinstance(part, pulumi.Output) for part in parts):
+        return pulumi.Output.concat(*parts)
+    return "".join(parts)
 
 
 def make_namespace(
@@ -150,6 +157,7 @@ class ChartComponent(Component):
         *,
         before: Sequence[pulumi.Resource],
         skip_crds: bool,
+        needs_scc: bool = False,
     ) -> Installed:
         """Children for a namespace and a release.
 
@@ -159,6 +167,7 @@ class ChartComponent(Component):
             arguments: How: `release_name`, `timeout`, `skip_await`, `atomic`.
             before: What must be there first.
             skip_crds: Whether the CRDs of the chart are made by somebody else.
+            needs_scc: Whether all accounts of the namespace are bound to SecurityContextConstraints, which helm waits for.
         """
         resources: dict[str, pulumi.Resource] = {}
         if installation.namespace.labels is not None:
@@ -168,6 +177,13 @@ class ChartComponent(Component):
                 installation.namespace.labels,
                 pulumi.ResourceOptions(parent=self),
             )
+        if needs_scc:
+            space = installation.namespace.name
+            accounts = joined(["system:serviceaccounts:", space])
+            subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": accounts}
+            manifest = scc_binding({"name": f"{name}-scc", "namespace": space}, subject)
+            after = pulumi.ResourceOptions(parent=self, depends_on=[*resources.values(), *before] or None)
+            resources["RoleBinding"] = KubernetesObject(f"{name}-scc", manifest, after)
         given = arguments.get("release_name")
         release_name = name if given is None else given
         values = dict(installation.values.tree)

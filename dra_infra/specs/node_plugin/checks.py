@@ -307,5 +307,6 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
     "env": _variables,
     "classes": _flag,
     "binding_conditions": _flag,
+    "openshift": _flag,
 }
 """Every argument of `NodePlugin`, and its check."""

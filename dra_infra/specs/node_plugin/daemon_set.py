@@ -239,7 +239,7 @@ def _container(arguments: Mapping[str, Any], hardware: Hardware, image: Any) -> 
         "env": _environment(arguments, hardware, metrics, health),
         # With the node's network each would be a port of the node, of which the scheduler keeps account.
         "ports": None if arguments.get("host_network") else ports,
-        "securityContext": _security(hardware),
+        "securityContext": _security(hardware, openshift=arguments.get("openshift", False)),
         "resources": arguments.get("resources", _RESOURCES),
         # Fifty seconds to start: a node that boots has more to do.
         "startupProbe": _probe(health, LIVENESS, period=1, failures=50),
@@ -287,10 +287,11 @@ def _environment(
     ]
 
 
-def _security(hardware: Hardware) -> dict[str, Any]:
+def _security(hardware: Hardware, *, openshift: bool) -> dict[str, Any]:
     """Root, since the kubelet's folders are root's; but a root that may nothing beside reading and writing its own.
 
-    Of `nvml` the device nodes have to be opened, which a cgroup allows to privileged containers alone.
+    Of `nvml` the device nodes have to be opened, which a cgroup allows to privileged containers alone. SELinux, which OpenShift enforces,
+    lets no other container write into the kubelet's folders: they are container_var_lib_t (containers/container-selinux, container.fc).
     """
     if hardware.back_end == "nvml":
         return {"privileged": True, "readOnlyRootFilesystem": True, "runAsUser": 0}
@@ -301,6 +302,7 @@ def _security(hardware: Hardware) -> dict[str, Any]:
         "readOnlyRootFilesystem": True,
         "runAsGroup": 0,
         "runAsUser": 0,
+        **({"seLinuxOptions": {"type": "spc_t"}} if openshift else {}),
     }
 
 

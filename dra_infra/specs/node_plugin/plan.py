@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.specs.node_plugin import daemon_set, rights
 from dra_infra.specs.node_plugin.checks import IMAGE, check_arguments, check_name
 from dra_infra.specs.node_plugin.daemon_set import Hardware, choose_hardware
-from dra_infra.specs.platform.namespaces import ALWAYS_THERE, PRIVILEGED
+from dra_infra.specs.platform.namespaces import ALWAYS_THERE, PRIVILEGED, scc_binding
 
 NAMESPACE: Final = "dra-infra-plugin"
 
@@ -137,9 +137,11 @@ def _guards(
     join: Callable[[Sequence[Any]], Any],
 ) -> list[dict[str, Any]]:
     conditions = arguments.get("binding_conditions", False)
-    reached = rights.network_policy(arguments, name=name, metadata={**metadata, "namespace": namespace})
+    placed = {**metadata, "namespace": namespace}
+    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    reached = rights.network_policy(arguments, name=name, metadata=placed)
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**metadata, "namespace": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": placed},
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRole",
@@ -151,7 +153,7 @@ def _guards(
             "kind": "ClusterRoleBinding",
             "metadata": metadata,
             "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+            "subjects": [account],
         },
         {
             "apiVersion": _ADMISSION,
@@ -172,4 +174,5 @@ def _guards(
             "spec": {"policyName": name, "validationActions": ["Deny"]},
         },
         *([reached] if reached else []),
+        *([scc_binding(placed, account)] if arguments.get("openshift") else []),
     ]

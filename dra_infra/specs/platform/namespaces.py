@@ -30,6 +30,21 @@ class ReleaseNamespace(NamedTuple):
     labels: Mapping[str, Any] | None
 
 
+def scc_binding(metadata: Mapping[str, Any], subject: Mapping[str, Any]) -> dict[str, Any]:
+    """The RoleBinding by which OpenShift lets pods of a subject be privileged, in the namespace of the binding alone.
+
+    Every OpenShift has its role (openshift/cluster-kube-apiserver-operator, bindata/bootkube/scc-manifests/gensccroles.sh).
+    """
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": dict(metadata),
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:openshift:scc:privileged"},
+        "subjects": [dict(subject)],
+    }
+
+
 def choose_namespace(
     arguments: Mapping[str, Any], values: Values, *, otherwise: str
 ) -> tuple[ReleaseNamespace, list[Problem]]:

@@ -107,11 +107,13 @@ class PlatformPlan:
         parts: By name, one of `PARTS`.
         node_labels: Labels that GPU nodes need.
         warnings: At arguments of the platform.
+        scc: Parts whose pods lack SecurityContextConstraints of OpenShift.
     """
 
     parts: Mapping[str, Installation]
     node_labels: Mapping[str, Any]
     warnings: tuple[Problem, ...]
+    scc: frozenset[str]
 
 
 def read_part(path: str, value: object) -> tuple[dict[str, Any] | None, list[Problem]]:
@@ -123,11 +125,13 @@ def read_part(path: str, value: object) -> tuple[dict[str, Any] | None, list[Pro
     return read_arguments(path, value, named_by="version", expected=said, hint=hint)
 
 
-def read_node_plugin(value: object) -> tuple[dict[str, Any] | None, list[Problem]]:
+def read_node_plugin(value: object, platform: object) -> tuple[dict[str, Any] | None, list[Problem]]:
     """The arguments of the plugin of a platform: a mapping of them, or its back end; None and False leave it out."""
+    profile = platforms().get(platform) if isinstance(platform, str) else None
     hint = 'write node_plugin="sim", or node_plugin={"back_end": "sim", "fleet": ...}'
     said = "a back end, or a mapping of arguments"
-    return read_arguments("node_plugin", value, named_by="back_end", expected=said, hint=hint)
+    given, problems = read_arguments("node_plugin", value, named_by="back_end", expected=said, hint=hint)
+    return {**profile.node_plugin, **given} if profile and given is not None else given, problems
 
 
 def read_arguments(
@@ -212,7 +216,11 @@ def compile_platform(
         problems += _check_any(parts)
     if any(problem.severity == "error" for problem in problems):
         raise InvalidSpecError(problems)
-    return PlatformPlan(_share_namespaces(found), labels, tuple(problems))
+    lacks = profile.scc if profile else {}
+    scc = {
+        name for name in {*lacks} & {*found} if found[name].release.version in lacks[name] or not lacks[name]
+    }
+    return PlatformPlan(_share_namespaces(found), labels, tuple(problems), frozenset(scc))
 
 
 def _for_operator(profile: Platform | None, driver: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -110,6 +110,19 @@ def test_only_a_plugin_of_real_gpus_is_privileged_and_sees_the_driver_of_the_nod
     assert told["DRA_INFRA_PLUGIN_DRIVER_ROOT_ON_HOST"] == "/run/nvidia/driver"
 
 
+@pytest.mark.parametrize("back_end", ["sim", "nvml"])
+def test_on_openshift_the_account_may_have_privileged_pods_in_its_namespace_alone(back_end: str):
+    binding = manifest("RoleBinding", back_end=back_end, openshift=True, namespace="nodes")
+    assert binding["metadata"]["namespace"] == "nodes"
+    assert binding["roleRef"]["name"] == "system:openshift:scc:privileged"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "plugin", "namespace": "nodes"}]
+    security = container(back_end=back_end, openshift=True)["securityContext"]
+    # A privileged container is not confined by SELinux anyway.
+    assert security.pop("seLinuxOptions", None) == ({"type": "spc_t"} if back_end == "sim" else None)
+    assert security == container(back_end=back_end)["securityContext"]
+    assert "RoleBinding" not in {each.manifest["kind"] for each in program(back_end=back_end).objects}
+
+
 def test_nvidias_toolkit_has_a_place_for_the_file_that_it_writes_before_it_prints():
     found = container(back_end="nvml")
     assert found["securityContext"]["readOnlyRootFilesystem"] is True

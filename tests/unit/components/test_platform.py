@@ -357,6 +357,38 @@ def test_the_example_driver_alone_makes_a_platform(registered: Registered):
     assert registered.names(RELEASE) == {"p-example"}
 
 
+BINDING = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
+
+
+def test_on_openshift_charts_that_bind_no_account_have_theirs_bound_before_their_pods(registered: Registered):
+    old = {"version": "25.8.0", "gpu_resources_enabled_override": True}
+
+    def body() -> None:
+        space = pulumi.Output.from_input("examples")
+        dra.GpuPlatform("p", platform="openshift", driver=old, example={"namespace": space})
+
+    run(body)
+    assert registered.names(BINDING) == {"p-driver-scc", "p-example-scc"}
+    binding = registered.inputs(BINDING, "p-example-scc")
+    assert binding["roleRef"]["name"] == "system:openshift:scc:privileged"
+    assert binding["metadata"]["namespace"] == "examples"
+    (subject,) = binding["subjects"]
+    assert (subject["kind"], subject["name"]) == ("Group", "system:serviceaccounts:examples")
+    assert f"{BINDING}::p-driver-scc" in registered.dependencies(RELEASE, "p-driver")
+    assert f"{NAMESPACE}::p-driver" in registered.dependencies(BINDING, "p-driver-scc")
+
+
+def test_on_openshift_a_chart_that_binds_its_accounts_is_left_alone_and_the_plugin_has_its_own(
+    registered: Registered,
+):
+    new = {"version": "0.4.1", "gpu_resources_enabled_override": True}
+    plugin = {"back_end": "sim", "driver": "sim.example.com"}
+    run(lambda: dra.GpuPlatform("p", platform="openshift", driver=new, node_plugin=plugin))
+    assert registered.names(BINDING) == {"p-node-plugin"}
+    run(lambda: dra.GpuPlatform("q", platform="kind", driver=None, node_plugin=plugin, example=True))
+    assert registered.names(BINDING) == {"p-node-plugin"}
+
+
 def test_options_of_pulumi_pass_through(registered: Registered):
     def body() -> None:
         provider = k8s.Provider("cluster", kubeconfig="{}")
