@@ -18,7 +18,7 @@ from dra_infra.migration.node_selection import DeviceSelection
 from dra_infra.migration.outcomes import Remark
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
-from dra_infra.selectors.selector import Selector
+from dra_infra.selectors.selector import Selector, cel
 
 _LONGEST_ENTRY: Final = 63
 """Characters of the name of an entry of `resourceClaims`, a DNS label."""
@@ -239,6 +239,9 @@ def _claim_spec(requests: Sequence[_Request], selection: DeviceSelection | None)
 def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Selector]:
     if asked.profile:
         yield gpu.profile == asked.profile
+    if asked.replicas is not None:
+        # Without it the claim takes a whole GPU where nobody shares them.
+        yield cel("device.allowMultipleAllocations")
     if asked.attribute:
         name, value = asked.attribute
         yield attribute(name, "string") == value

@@ -200,9 +200,13 @@ def rewrite_files(
     """Each file before and after, a line for each document that lost its comments, and what could not be rewritten."""
     by_file: dict[tuple[str, bool], list[Replacement]] = {}
     for source, done in zip(sources, migrated, strict=True):
-        by_file.setdefault((source.file, source.is_made), []).append(
-            Replacement(source, done.manifest, done.added)
-        )
+        put = Replacement(source, done.manifest, done.added)
+        if not source.is_made and any(each.code == NOT_WRITTEN for each in done.remarks):
+            # A file stays as it is; what goes through a pipe lacks the object, and has what was made for it.
+            is_taken = source.file != "-" or _takes_markers(source.manifest, done.manifest, done.added)
+            kept_object = None if source.file == "-" else source.manifest
+            put = Replacement(source, kept_object, () if is_taken else done.added)
+        by_file.setdefault((source.file, source.is_made), []).append(put)
     files: list[ChangedFile] = []
     notes: list[str] = []
     kept: list[Problem] = []
@@ -249,6 +253,8 @@ def mark_unwritten(
 ) -> list[Migrated]:
     """Adds a remark to each object that a program makes of values that are secret or not known yet.
 
+    One that is read from a text, as `dra-infra synth` prints it, has markers for these.
+
     Args:
         sources: The objects as they were read.
         migrated: What became of each.
@@ -256,10 +262,9 @@ def mark_unwritten(
     """
     return [
         replace(done, remarks=(*done.remarks, _unwritten(source.manifest)))
-        if source.is_made
-        and (is_written or done.manifest is not source.manifest)
+        if (is_written or done.manifest is not source.manifest or source.file == "-")
         and (done.manifest is not None or done.added)
-        and _count_unwritten(source.manifest)
+        and (_count_unwritten(source.manifest) if source.is_made else find_unknown(source.manifest, ""))
         else done
         for source, done in zip(sources, migrated, strict=True)
     ]

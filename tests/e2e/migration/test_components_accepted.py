@@ -9,7 +9,7 @@ import pytest
 
 from dra_infra.program_writing.program import write_program
 from tests.e2e.components.objects import make_namespaces
-from tests.e2e.migration.test_device_plugin_accepted import define_kinds_of
+from tests.e2e.migration.test_device_plugin_accepted import define_kinds_of, made_for
 from tests.unit.migration.device_plugin_cases import cases
 from tests.unit.program_writing.program_cases import made_by
 
@@ -28,10 +28,10 @@ def by_name(manifests: list[Any]) -> dict[tuple[str, str], Any]:
     return {(each["kind"], each["metadata"]["name"]): each for each in manifests}
 
 
-def test_a_server_stores_what_a_program_makes_as_what_the_plain_migration_gives(server):
+def test_a_server_stores_what_a_program_makes_as_what_the_plain_migration_gives(server, request):
     count = 0
     for case in cases():
-        plain = case.made()
+        plain = made_for(case, request.node.callspec.params["server"])
         if not plain:
             continue
         made = made_by(write_program(plain).text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from dra_infra.migration.bridge import bridge_classes
 from tests.e2e.components.objects import define, make_namespaces, refusal
-from tests.unit.migration.device_plugin_cases import case, cases
+from tests.unit.migration.device_plugin_cases import Case, case, cases
 from tools import workload_crds
 
 pytestmark = pytest.mark.e2e
@@ -22,8 +23,16 @@ def define_kinds_of(server: Any, manifests: list[Any]) -> None:
     )
 
 
-def test_every_object_that_is_written_is_taken(server):
-    written = [found for each in cases() for found in each.made()]
+def made_for(row: Case, minor: str) -> list[Mapping[str, Any]]:
+    """What a row writes for a minor; nothing of shares where they are behind a gate, for there `no-shares` refuses them."""
+    made = row.made()
+    is_shared = "allowMultipleAllocations" in str(made)
+    return [] if is_shared and minor in ("1.34", "1.35") else made
+
+
+def test_every_object_that_is_written_is_taken(server, request):
+    minor = request.node.callspec.params["server"]
+    written = [found for each in cases() for found in made_for(each, minor)]
     define_kinds_of(server, written)
     make_namespaces(server, written)
     assert [refused for each in written if (refused := refusal(server, each))] == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.documents import yaml
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.program.synth import synth
 from tests.unit.cli.test_migrate import SERVE, migrate
@@ -130,6 +131,23 @@ def test_a_gate_passes_a_program_with_secrets_and_nothing_to_migrate(folder: Pat
         assert (done.returncode, "value-not-written" in done.stdout + done.stderr) == (0, False), options
     written = migrate(folder, "prog", "--whole-gpus", "--output", "out")
     assert (written.returncode, "value-not-written" in written.stderr) == (1, True)
+
+
+def test_what_synth_prints_of_a_secret_goes_through_no_pipe_and_into_no_file(folder: Path):
+    with (folder / "prog" / "__main__.py").open("a") as program:
+        program.write(HIDDEN)
+    printed = yaml.write_manifests(each.manifest for each in synth(folder / "prog").objects)
+    assert "[secret]" in printed
+    done = migrate(folder, "-", "--whole-gpus", stdin=printed)
+    assert (done.returncode, done.stderr.count("[value-not-written]")) == (1, 3)
+    assert not any(each in done.stdout for each in ("[secret]", "[unknown]"))
+    names = [each["metadata"]["name"] for each in read_manifests(done.stdout)]
+    assert sorted(names) == ["later", "p-gpu", "serve", "serve-gpu", "settings"]
+    (folder / "all.yaml").write_text(printed)
+    again = migrate(folder, "all.yaml", "--whole-gpus", "--write")
+    assert (again.returncode, again.stderr.count("[value-not-written]")) == (1, 1)
+    (pod,) = [each for each in read_manifests((folder / "all.yaml").read_text()) if each["kind"] == "Pod"]
+    assert pod["spec"]["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
 
 
 LABELLED = """\
