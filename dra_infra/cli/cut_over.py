@@ -16,6 +16,7 @@ from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin, as_it_is
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.running import NOTHING_RUNS, Running
@@ -41,7 +42,7 @@ def plan_cut_over(
     objects: Sequence[Mapping[str, Any]],
     migrated: Sequence[Migrated],
     *,
-    plugin: DevicePlugin | None,
+    settings: Settings,
     fleet: str | None,
     snapshot: Path | None,
     release: Release,
@@ -56,10 +57,10 @@ def plan_cut_over(
     cluster = read_snapshot(snapshot) if snapshot is not None else None
     if cluster is not None:
         load = cache(partial(load_fleet, kubernetes=release.minor, driver=driver))
-        sides = as_it_is(cluster.fleet, named, load=load)
+        sides = as_it_is(cluster.fleet, named, load=load, has_shares=not settings.no_shares)
     else:
         assert named is not None  # noqa: S101  (check_options refuses a plan without either)
-        sides = all_on_plugin(named, plugin or DevicePlugin())
+        sides = all_on_plugin(named, settings.plugin or DevicePlugin())
     running = NOTHING_RUNS
     if cluster is not None:
         results = [each for done in migrated for each in (done.manifest, *done.added) if each is not None]

@@ -17,9 +17,11 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
+from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_slice
-from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
+from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin, read_node_labels
+from dra_infra.migration.node_labels import as_discovered
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
 _DRIVERS: Final = frozenset({GPU_DRIVER, "compute-domain.nvidia.com"})
@@ -126,7 +128,11 @@ def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:
 
 
 def as_it_is(
-    fleet: Fleet, hardware: Fleet | None = None, *, load: Callable[[str], Fleet] = load_fleet
+    fleet: Fleet,
+    hardware: Fleet | None = None,
+    *,
+    load: Callable[[str], Fleet] = load_fleet,
+    has_shares: bool = True,
 ) -> Sides:
     """A cluster with its nodes on the side where they are.
 
@@ -135,6 +141,7 @@ def as_it_is(
         hardware: Nodes with slices, of which those with the labels of a node say what it will publish; None for the
             machines of the catalogue.
         load: Gives a machine of the catalogue by name, as the driver's release publishes it.
+        has_shares: Whether the driver shares the GPUs of a machine that the plugin shares by time slicing.
 
     Raises:
         FleetError: `hardware-not-known`.
@@ -162,7 +169,7 @@ def as_it_is(
                 given_out_twice(node.name, name, given[name], published[node.name]) for name in sorted(given)
             ]
             continue
-        like = _find_like(node, hardware, load)
+        like = _find_like(node, hardware, load, has_shares=has_shares)
         if like is None:
             unknown.append(_not_known(node))
             continue
@@ -178,7 +185,7 @@ def as_it_is(
         whole = whole.with_classes(load(next(iter(taken_for))).classes)
     notes = [
         f"{len(names)} of the nodes, such as {names[0]}, {'are' if len(names) > 1 else 'is'} taken to publish what {name} does, "
-        f"by the labels {_PRODUCT} and {_COUNT}"
+        "by their labels"
         for name, names in sorted(taken_for.items())
     ]
     return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes))
@@ -207,25 +214,48 @@ def _amounts(devices: Sequence[Device], plugin: DevicePlugin) -> dict[str, str]:
 
 
 def _find_like(
-    node: Node, hardware: Fleet | None, load: Callable[[str], Fleet]
+    node: Node, hardware: Fleet | None, load: Callable[[str], Fleet], *, has_shares: bool
 ) -> tuple[str, list[ResourceSlice]] | None:
     """The machine that has a node's labels, and the slices that the node would have."""
-    product = str(node.labels.get(_PRODUCT) or "").removesuffix("-SHARED")
-    count = str(node.labels.get(_COUNT) or "")
-    if not product or not count or "-MIG-" in product or any(map(_is_partitioned, node.allocatable)):
+    labels = as_discovered(node.labels)
+    product, _, profile = str(labels.get(_PRODUCT) or "").removesuffix("-SHARED").partition("-MIG-")
+    # With a profile the label counts MIG devices, and GKE's is not on every node.
+    count = "" if profile else str(labels.get(_COUNT) or "")
+    if not product or any(map(_is_partitioned, node.allocatable)):
         return None
     if hardware is not None:
         for each in hardware.nodes:
-            if (each.labels.get(_PRODUCT), each.labels.get(_COUNT)) == (product, count):
+            own = each.labels.get(_PRODUCT), each.labels.get(_COUNT)
+            if own == (product, count or own[1]) and not profile:
                 return hardware.name, _slices_as(hardware, each.name, node.name)
         return None
-    machine = str(node.labels.get(INSTANCE_TYPE) or "")
+    machine = str(labels.get(INSTANCE_TYPE) or "")
     known = _known()
     for name in (machine, *known) if machine in node_kinds() else known:
-        if known.get(name, _labels_of(name)) == (product, count):
-            found = load(name)
-            return name, _slices_as(found, found.nodes[0].name, node.name)
+        its_product, gpus = known.get(name, _labels_of(name))
+        if its_product == product and (count or name == machine) and count in ("", gpus):
+            options = _options_of(node, labels, int(gpus), has_shares=has_shares)
+            if options is None:
+                return None
+            found = load(f"{name}{options}")
+            return f"{name}{options}", _slices_as(found, found.nodes[0].name, node.name)
     return None
+
+
+def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares: bool) -> str | None:
+    """What a machine's name needs behind it for the MIG devices and shares of a node; None where they are not known."""
+    served = read_node_labels([labels]) or DevicePlugin()
+    shared = served.replicas.get(WHOLE_GPU)
+    options = ""
+    for profile in served.profiles:
+        name = f"{WHOLE_GPU}.shared" if shared is not None and shared.renamed else WHOLE_GPU
+        devices = (
+            Quantity.parse(node.allocatable.get(name, "0")).value / (shared.number if shared else 1) / gpus
+        )
+        if devices.denominator != 1 or not devices:
+            return None
+        options += f" mig={profile}*{devices}"
+    return f"{options} shares={shared.number}" if shared and shared.way != "mps" and has_shares else options
 
 
 def _slices_as(fleet: Fleet, like: str, node: str) -> list[ResourceSlice]:
@@ -238,11 +268,12 @@ def _is_partitioned(resource: str) -> bool:
 
 
 def _not_known(node: Node) -> Problem:
+    labels = as_discovered(node.labels)
     return Problem(
         path=f"Node {node.name}",
         code="hardware-not-known",
-        message=f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {node.labels.get(_PRODUCT)!r} and "
-        f"{_COUNT} {node.labels.get(_COUNT)!r}, so nobody knows what the driver will publish there",
+        message=f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {labels.get(_PRODUCT)!r} and "
+        f"{_COUNT} {labels.get(_COUNT)!r}, so nobody knows what the driver will publish there",
         hint="name hardware with these labels by --fleet, such as a file of one node and its slices",
     )
 

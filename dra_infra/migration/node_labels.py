@@ -25,8 +25,9 @@ from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 
 PREFIX: Final = "nvidia.com/"
+_ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
 _OF_CLOUDS: Final = (
-    *("cloud.google.com/gke-accelerator", "cloud.google.com/gke-gpu-"),
+    *(_ACCELERATOR, "cloud.google.com/gke-gpu-"),
     "cloud.google.com/gke-max-shared-clients-per-gpu",
     *("karpenter.k8s.aws/instance-gpu-", "eks.amazonaws.com/instance-gpu-", "k8s.amazonaws.com/accelerator"),
     "kubernetes.azure.com/accelerator",
@@ -176,6 +177,25 @@ def read_serving(requirements: Sequence[Requirement]) -> Serving:
     return Serving(profile, Replicas(_WAYS[way], int(clients), renamed=False, one_each=False))
 
 
+def as_discovered(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Labels of a node, with those that GPU feature discovery would give it where labels of GKE say the same."""
+    name = labels.get(_ACCELERATOR)
+    own = {key: labels[key] for key in SERVING if key in labels}
+    serving = read_serving(requirements_of(own))
+    if not name or f"{PREFIX}gpu.product" in labels or serving.unclear:
+        return labels
+    (product, *others) = products_by_label().get(_ACCELERATOR, {}).get(name, (name,))
+    called = name if others else _label_of(product)
+    found = {f"{PREFIX}gpu.product": f"{called}-MIG-{serving.profile}" if serving.profile else called}
+    if f"{_ACCELERATOR}-count" in labels and not serving.profile:
+        found[f"{PREFIX}gpu.count"] = labels[f"{_ACCELERATOR}-count"]
+    if serving.replicas is not None:
+        found[f"{PREFIX}gpu.product"] += "-SHARED"
+        found[f"{PREFIX}gpu.replicas"] = str(serving.replicas.number)
+        found[f"{PREFIX}gpu.sharing-strategy"] = serving.replicas.way
+    return {**labels, **found}
+
+
 def requirements_of(node_selector: Mapping[str, Any]) -> list[Requirement]:
     """The requirements of a pod's `nodeSelector`."""
     return [Requirement(str(key), "In", (str(value),)) for key, value in node_selector.items()]
@@ -306,9 +326,12 @@ def _products_by_label() -> Mapping[str, tuple[str, ...]]:
     """Names of products by the label that they have (sanitise in internal/lm/resource.go)."""
     found: dict[str, tuple[str, ...]] = {}
     for name in product_names():
-        label = "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", name).split())
-        found[label] = (*found.get(label, ()), name)
+        found[_label_of(name)] = (*found.get(_label_of(name), ()), name)
     return found
+
+
+def _label_of(product: str) -> str:
+    return "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", product).split())
 
 
 def _read_plain(name: str, requirement: Requirement) -> Selector | None:

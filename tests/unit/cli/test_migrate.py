@@ -692,3 +692,23 @@ def test_a_snapshot_is_planned_from_where_its_nodes_are(folder: Path):
     assert twice.returncode == 1
     assert "Node hgx-h100-0: the device plugin gives out nvidia.com/gpu: 8" in twice.stderr
     assert "device-plugin-beside-dra" in twice.stderr
+
+
+def test_a_plan_reads_the_labels_of_gke(folder: Path):
+    gke = "cloud.google.com/gke-"
+    own = {f"{gke}gpu-sharing-strategy": "time-sharing", f"{gke}max-shared-clients-per-gpu": "4"}
+    nodes = [each for each in load_fleet("g2-standard-24 x 2").to_manifests() if each["kind"] == "Node"]
+    for node in nodes:
+        node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+        kept = {
+            key: at for key, at in node["metadata"]["labels"].items() if not key.startswith("nvidia.com/")
+        }
+        node["metadata"]["labels"] = kept | own
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    chosen = json.dumps({"nodeSelector": own})[1:-1]
+    (folder / "serve.yaml").write_text(SERVE.replace("    spec:\n", f"    spec:\n      {chosen}\n"))
+    done = migrate(folder, "serve.yaml", "--snapshot", "cluster.yaml", "--kubernetes", "1.37", "--plan")
+    assert "such as g2-standard-24-0, are taken to publish what g2-standard-24 shares=4 does" in done.stderr
+    assert "[replica-to-share]" in done.stderr
+    assert "g2-standard-24-0 leaves the plugin" in done.stderr
+    assert done.returncode == 0

@@ -94,6 +94,71 @@ def test_machines_of_the_catalogue_publish_as_the_release_of_the_driver_does():
     assert "nvidia.com/gpu" in newest
 
 
+GKE = "cloud.google.com/gke-"
+
+
+def of_gke(machine: str, gpus: str, **labels: str) -> Fleet:
+    """One machine of GKE as a cluster that was read: the plugin is there, and GPU feature discovery is not."""
+    fleet = load_fleet(machine)
+    (node,) = fleet.nodes
+    own = {key: value for key, value in node.labels.items() if not key.startswith("nvidia.com/")}
+    more = {f"{GKE}{key.replace('_', '-')}": value for key, value in labels.items()}
+    allocatable = {**node.allocatable, "nvidia.com/gpu": gpus}
+    return replace(fleet, nodes=(replace(node, labels={**own, **more}, allocatable=allocatable),), slices=())
+
+
+SHARED = {"gpu_sharing_strategy": "time-sharing", "max_shared_clients_per_gpu": "4"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpus", "labels", "like"),
+    [
+        ("a3-highgpu-8g", "8", {}, "a3-highgpu-8g"),
+        ("g2-standard-24", "2", {"accelerator_count": "2"}, "g2-standard-24"),
+        ("g2-standard-24", "8", SHARED, "g2-standard-24 shares=4"),
+        ("g2-standard-24", "8", {**SHARED, "gpu_sharing_strategy": "mps"}, "g2-standard-24"),
+        ("a2-highgpu-2g", "14", {"gpu_partition_size": "1g.5gb"}, "a2-highgpu-2g mig=1g.5gb*7"),
+        (
+            "a2-highgpu-1g",
+            "8",
+            {**SHARED, "gpu_partition_size": "3g.20gb"},
+            "a2-highgpu-1g mig=3g.20gb*2 shares=4",
+        ),
+    ],
+)
+def test_a_node_of_gke_has_the_slices_of_its_machine(
+    machine: str, gpus: str, labels: dict[str, str], like: str
+):
+    load = partial(load_fleet, driver="0.5")
+    found = as_it_is(of_gke(machine, gpus, **labels), load=load)
+    wanted = load(like)
+    assert f" what {like} does" in found.notes[0]
+    assert [len(each.spec.devices or ()) for each in found.fleet.slices] == [
+        len(each.spec.devices or ()) for each in wanted.slices
+    ]
+    shared = {bool(device.allow_multiple_allocations) for device in found.fleet.slices[0].spec.devices or ()}
+    assert shared == {"shares=" in like}
+
+
+def test_the_driver_shares_no_gpus_where_it_cannot():
+    found = as_it_is(of_gke("g2-standard-24", "8", **SHARED), has_shares=False)
+    assert " what g2-standard-24 does" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "labels"),
+    [
+        ("a2-highgpu-2g", {"gpu_partition_size": "1g.5gb"}),
+        ("g2-standard-24", {"accelerator": "nvidia-tesla-p100"}),
+        ("g2-standard-24", {"accelerator_count": "7"}),
+    ],
+)
+def test_a_node_of_gke_that_is_like_no_machine_is_a_problem(machine: str, labels: dict[str, str]):
+    with pytest.raises(FleetError) as raised:
+        as_it_is(of_gke(machine, "13", **labels))
+    assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
+
+
 def test_a_node_that_no_machine_is_like_is_a_problem():
     fleet = on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"}))
     labels = {**fleet.nodes[0].labels, "nvidia.com/gpu.product": "NVIDIA-Z900"}

@@ -17,7 +17,7 @@ from dra_infra.migration.device_plugin import (
     read_resource,
 )
 from dra_infra.migration.needs import Settings, read_needs
-from dra_infra.migration.node_labels import Requirement, read_requirements
+from dra_infra.migration.node_labels import Requirement, as_discovered, read_requirements
 from dra_infra.migration.plugin_configs import read_plugin_configs
 
 
@@ -116,6 +116,37 @@ def test_nodes_whose_mig_devices_the_strategy_single_refuses_say_nothing():
 
 def test_nodes_of_different_products_that_serve_alike_are_clear():
     assert read_node_labels([labels("Tesla-T4"), labels("NVIDIA-L4")]) == DevicePlugin()
+
+
+GKE = "cloud.google.com/gke-"
+ON_L4 = {f"{GKE}accelerator": "nvidia-l4"}
+SHARED_ON_GKE = {f"{GKE}gpu-sharing-strategy": "time-sharing", f"{GKE}max-shared-clients-per-gpu": "4"}
+
+
+@pytest.mark.parametrize(
+    ("node", "wanted"),
+    [
+        (ON_L4, DevicePlugin()),
+        ({f"{GKE}accelerator": "nvidia-tesla-p100"}, DevicePlugin()),
+        (
+            ON_L4 | SHARED_ON_GKE,
+            DevicePlugin(replicas={"nvidia.com/gpu": Replicas("time-slicing", 4, False, False)}),
+        ),
+        (
+            ON_L4 | SHARED_ON_GKE | {f"{GKE}gpu-sharing-strategy": "mps"},
+            DevicePlugin(replicas={"nvidia.com/gpu": Replicas("mps", 4, False, True)}),
+        ),
+        (
+            {f"{GKE}accelerator": "nvidia-tesla-a100", f"{GKE}gpu-partition-size": "1g.5gb"},
+            DevicePlugin(strategy="single", profiles=("1g.5gb",)),
+        ),
+        (SHARED_ON_GKE, None),
+        (ON_L4 | {f"{GKE}gpu-sharing-strategy": "time-sharing"}, None),
+    ],
+)
+def test_labels_of_gke_say_it_where_nobody_discovers_features(node: dict[str, str], wanted: DevicePlugin):
+    assert read_node_labels([as_discovered(node)]) == wanted
+    assert as_discovered(labels("Tesla-T4") | node) == labels("Tesla-T4") | node
 
 
 def test_labels_say_the_replicas():
