@@ -8,6 +8,7 @@ indentation of lists, folded lines and spaces, so that a change of one field is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -21,7 +22,7 @@ from dra_infra.documents.yaml_events import RefusedYamlError, key_of, read_docum
 
 
 class NotPatchedError(ValueError):
-    """The text has no such change that leaves the rest as it is: anchors, merged keys, comments between brackets."""
+    """The text has no such change that leaves the rest as it is: anchors, merged keys."""
 
 
 @dataclass(slots=True)
@@ -124,8 +125,11 @@ class _Patch:
         if node.is_flow:
             if node.is_text_block:
                 raise NotPatchedError("a text of several lines changes")
-            if self._has_comment(node):
-                raise NotPatchedError("comments stand between brackets whose values change")
+            # What stands in one line has its comments above.
+            line = self._line_start(node.start)
+            indent = re.match(" *", self._text[line:])
+            for comment in self._comments(node):
+                yield _Edit(line, line, f"{indent[0] if indent else ''}{comment}\n")
             yield _Edit(node.start, node.end, _flow(new))
         elif node.keys is not None:
             yield from self._in_mapping(node, node.keys, old, new)
@@ -145,8 +149,7 @@ class _Patch:
             elif self._stays(value, old[key], new[key]):
                 yield from self._in_value(value, old[key], new[key])
             else:
-                end = self._line_end(value.end)
-                yield _Edit(start, end, self._entry(key, new[key], indent).rstrip("\n") + self._break(end))
+                yield self._anew(start, value, self._entry(key, new[key], indent))
         # New keys stand behind the one that is before them, several in their order in one edit.
         added: dict[int, str] = {}
         before = next(iter(stay))
@@ -172,8 +175,7 @@ class _Patch:
                 if self._stays(value, old[at], new[to]):
                     yield from self._in_value(value, old[at], new[to])
                 else:
-                    end = self._line_end(value.end)
-                    yield _Edit(start, end, self._item(new[to], indent).rstrip("\n") + self._break(end))
+                    yield self._anew(start, value, self._item(new[to], indent))
             for at in range(from_old + len(pairs), to_old):
                 if len(new) == 0:
                     raise NotPatchedError("nothing of a list stays")
@@ -206,14 +208,24 @@ class _Patch:
             return False
         if node.is_flow:
             # One with a comment would lose it where it is written anew.
-            return not _has_lines(new) or bool(node.keys or node.items) or self._has_comment(node)
+            return not _has_lines(new) or bool(node.keys or node.items) or bool(self._comments(node))
         if isinstance(old, dict) and isinstance(new, Mapping):
             return bool(new) and any(key in new for key in node.keys or ())
         return isinstance(old, list) and isinstance(new, list) and bool(new) and bool(node.items)
 
-    def _has_comment(self, node: _Node) -> bool:
+    def _comments(self, node: _Node) -> list[str]:
+        """The comments between the brackets of a value."""
         is_collection = node.keys is not None or node.items is not None
-        return is_collection and _has_comment(self._text[node.start : node.end])
+        return _find_comments(self._text[node.start : node.end]) if is_collection else []
+
+    def _anew(self, start: int, value: _Node, lines: str) -> _Edit:
+        """The lines of a key or an item in place of what is there; a comment behind a value of one line stays."""
+        end = self._line_end(value.end)
+        behind = self._text[value.end : end].rstrip("\n")
+        if value.is_flow and behind.lstrip(" ").startswith("#"):
+            first, break_, rest = lines.partition("\n")
+            lines = f"{first}{behind}{break_}{rest}"
+        return _Edit(start, end, lines.rstrip("\n") + self._break(end))
 
     def _removal(self, keys: dict[str, tuple[int, _Node]], key: str) -> _Edit:
         start, value = keys[key]
@@ -303,16 +315,14 @@ def _steps_in_order(
     yield "replace", at_old, to_old, at_new, to_new
 
 
-def _has_comment(text: str) -> bool:
-    """True where a comment stands in a value between brackets: a # that is in none of its tokens."""
-    if "#" not in text or "\n" not in text:
-        return False
+def _find_comments(text: str) -> list[str]:
+    """The comments in a value between brackets: each # that is in none of its tokens, with what is behind it."""
+    found: list[str] = []
     position = 0
-    for token in yaml.scan(text, Loader=yaml.CSafeLoader):
-        if "#" in text[position : token.start_mark.index]:
-            return True
+    for token in yaml.scan(text, Loader=yaml.CSafeLoader) if "#" in text and "\n" in text else ():
+        found += re.findall("#[^\n]*", text[position : token.start_mark.index])
         position = token.end_mark.index
-    return False
+    return found
 
 
 def _has_lines(value: Any) -> bool:

@@ -530,13 +530,23 @@ def test_anchors_of_limits_are_no_obstacle(folder: Path):
 
 
 def test_why_a_document_lost_its_comments_is_told(folder: Path):
-    lines = "resources: {  # few\n          limits: {nvidia.com/gpu: 1}}\n"
-    head, _, _ = SERVE.partition("resources:")
-    (folder / "serve.yaml").write_text(head + lines)
+    first = SERVE.replace("limits:\n", "limits: &all\n            memory: 1Gi\n")
+    side = "      - name: side\n        image: x:1\n        resources:\n          limits:\n            <<: *all\n"
+    (folder / "serve.yaml").write_text(f"{first}{side}            cpu: 1\n")
     done = migrate(folder, "serve.yaml", "--whole-gpus")
     assert done.returncode == 0
-    told = "serve.yaml:1: written anew, without its comments: comments stand between brackets whose values change\n"
+    told = "serve.yaml:1: written anew, without its comments: what is written there belongs to another place too\n"
     assert told in done.stderr
+
+
+def test_a_comment_between_brackets_costs_the_others_nothing(folder: Path):
+    lines = "resources: {  # few\n          limits: {nvidia.com/gpu: 1}}  # of main\n"
+    head, _, _ = SERVE.partition("resources:")
+    (folder / "serve.yaml").write_text(head + lines)
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--write")
+    assert (done.returncode, "written anew" in done.stderr) == (0, False)
+    written = (folder / "serve.yaml").read_text()
+    assert written.startswith(f"{head}# few\n        resources: {{claims: [{{name: gpu}}]}}  # of main\n")
 
 
 def test_a_bridge_leaves_the_parts_in_a_file_of_patches_as_they_are(folder: Path):

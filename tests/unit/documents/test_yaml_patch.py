@@ -211,18 +211,31 @@ def test_a_document_that_is_no_mapping_is_not_patched():
 
 
 @pytest.mark.parametrize("comment", ["# why", "#why", '# "why"'])
-def test_a_comment_between_brackets_is_not_lost_without_a_word(comment: str):
-    text = f"a: {{x: '#', {comment}\n  z: 2}}\nb: 1\n"
-    with pytest.raises(NotPatchedError, match="comments stand between brackets"):
-        patch(text, {"a": {"x": "#", "z": 3}, "b": 1})
-    assert patch(text, {"a": {"x": "#", "z": 2}, "b": 2}) == text.replace("b: 1", "b: 2")
+def test_a_comment_between_brackets_that_change_stands_above_them(comment: str):
+    text = f"# first\nm:\n  - a: {{x: '#', {comment}\n    # and\n    z: 2}}  # of a\nb: 1\n"
+    patched = patch(text, {"m": [{"a": {"x": "#", "z": 3}}], "b": 1})
+    assert patched.replace("'", '"') == (
+        f'# first\nm:\n  {comment}\n  # and\n  - a: {{x: "#", z: 3}}  # of a\nb: 1\n'
+    )
+    assert patch(text, {"m": [{"a": {"x": "#", "z": 2}}], "b": 2}) == text.replace("b: 1", "b: 2")
 
 
 @pytest.mark.parametrize("text", ["a: [ # none yet\n  ]\nb: 1\n", "a: { # none yet\n  }\nb: 1\n"])
-@pytest.mark.parametrize("new", [[{"key": "x"}], 1, {"x": 1}])
-def test_a_comment_between_empty_brackets_is_not_lost_without_a_word(text: str, new: Any):
-    with pytest.raises(NotPatchedError, match="comments stand between brackets"):
-        patch(text, {"a": new, "b": 1})
+@pytest.mark.parametrize(("new", "written"), [([{"key": "x"}], "[{key: x}]"), (1, "1"), ({"x": 1}, "{x: 1}")])
+def test_a_comment_between_empty_brackets_stands_above_what_comes(text: str, new: Any, written: str):
+    assert patch(text, {"a": new, "b": 1}) == f"# none yet\na: {written}\nb: 1\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["a:\n  x: []  # c\nb: 1\n", "a:\n  x: {}  # c\nb: 1\n", "a:\n  x: 1  # c\nb: 1\n"]
+)
+def test_a_comment_behind_a_value_stays_behind_its_key_where_several_lines_come(text: str):
+    assert patch(text, {"a": {"x": {"z": 1}}, "b": 1}) == "a:\n  x:  # c\n    z: 1\nb: 1\n"
+    assert patch(text, {"a": {"x": [1]}, "b": 1}) == "a:\n  x:  # c\n  - 1\nb: 1\n"
+
+
+def test_a_comment_behind_an_item_stays_behind_its_first_line():
+    assert patch("a:\n- []  # c\n- 1\n", {"a": [{"x": 1, "z": 2}, 1]}) == "a:\n- x: 1  # c\n  z: 2\n- 1\n"
 
 
 def test_a_number_sign_in_a_text_between_brackets_is_no_comment():
