@@ -36,7 +36,7 @@ MIGRATIONS: dict[str, str] = {
     "devices-not-counted": "a pod reaches devices that no plugin and no claim counts",
     "mps-variable": "a variable is of an MPS daemon, which a claim has by its config alone",
     "controller-setting-written": "a setting is written that a controller read off the limits of containers",
-    "controller-setting-needed": "a setting of another object is needed that a controller read off the limits of containers",
+    "controller-setting-needed": "a setting elsewhere is needed for pods with claims, such as what a controller read off limits",
     "kind-not-rewritten": "an object has no pod spec that could be rewritten",
     "quota-for-claims": "a quota counts claims too",
     "quota-kept": "a quota counts claims already",

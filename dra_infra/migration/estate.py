@@ -11,7 +11,7 @@ from dra_infra.migration.chart_values import migrate_values
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload
+from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload, model_of
 
 
 def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
@@ -71,7 +71,7 @@ def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark]) -> set[
         f"{path}.{at}"
         for path, spec in (kind.find_holders(manifest) if kind else ())
         if isinstance(spec, Mapping)
-        for at, _ in containers_of(spec)
+        for at in (*dict(containers_of(spec)), *filter(None, [model_of(kind, spec) if kind else ""]))
     }
     # What a ClusterQueue covers, its flavours have quotas for.
     told = {each.path.partition(".coveredResources[")[0] for each in remarks}

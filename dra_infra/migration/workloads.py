@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
@@ -22,6 +24,7 @@ from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, migrate_flow, migrate_pod
+from dra_infra.output.wording import join_words
 
 _Steps = tuple[str | int, ...]
 _Owner = tuple[str, str, str, str]
@@ -31,21 +34,38 @@ _RAY: Final = "ray.io"
 _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-]+))\.amount")
 """Settings by which Spark asks for devices: `.vendor` beside it has the domain of the resource."""
 
-_RUNTIMES: Final = WorkloadKinds(
-    [
-        WorkloadKind(
-            group="trainer.kubeflow.org",
-            kind="TrainingRuntime",
-            parts=(PodPart(path=read_steps("spec.template.spec.replicatedJobs.*.template.spec.template")),),
-        )
-    ]
+_CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
+_LLM: Final = "LLMInferenceService"
+_MODE: Final = "serving.kserve.io/deploymentMode"
+_MODELS: Final = (
+    *("model", "huggingface", "triton", "onnx", "sklearn", "xgboost", "lightgbm", "paddle", "pmml"),
 )
-"""A kind of Kubeflow Trainer that makes no pods, and has those of the TrainJobs of its namespace that name it."""
+"""Fields of a predictor that KServe makes a container of, beside `containers`."""
+
+
+@cache
+def _runtimes() -> WorkloadKinds:
+    """Kinds that make no pods, and have those of the objects that name them."""
+    path = read_steps("spec.template.spec.replicatedJobs.*.template.spec.template")
+    trainer = WorkloadKind(group="trainer.kubeflow.org", kind="TrainingRuntime", parts=(PodPart(path=path),))
+    llm = workload_kinds().find({"apiVersion": "serving.kserve.io/v1alpha1", "kind": _LLM})
+    configs = [replace(llm, kind=f"{_LLM}Config")] if llm else []
+    return WorkloadKinds([trainer, replace(trainer, kind=_CLUSTER_RUNTIME), *configs])
 
 
 def find_kind(manifest: Mapping[str, Any]) -> WorkloadKind | None:
     """The kind of an object with pods that can be migrated, or none."""
-    return _RUNTIMES.find(manifest) or workload_kinds().find(manifest)
+    return _runtimes().find(manifest) or workload_kinds().find(manifest)
+
+
+def model_of(kind: WorkloadKind, spec: Mapping[str, Any]) -> str:
+    """The field of a predictor that KServe makes a container of; empty where there is none.
+
+    With workers on more nodes it counts GPUs by limits, and writes them itself (pkg/controller/v1beta1 of kserve/kserve).
+    """
+    if kind.kind != "InferenceService" or "workerSpec" in spec:
+        return ""
+    return next((each for each in _MODELS if isinstance(spec.get(each), Mapping)), "")
 
 
 class ClaimTemplates:
@@ -57,15 +77,27 @@ class ClaimTemplates:
 
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
         self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
+        self._users: dict[tuple[str, str], dict[Any, None]] = {}
         for each in objects:
+            spec = mapping(each.get("spec"))
+            named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
+            named += mappings(spec.get("baseRefs")) if each.get("kind") == _LLM else []
+            for ref in named:
+                kind = f"{_LLM}Config" if each.get("kind") == _LLM else ref.get("kind") or _CLUSTER_RUNTIME
+                where = value_at(each, "metadata", "namespace")
+                users = self._users.setdefault((str(kind), str(ref.get("name"))), {})
+                users[where if isinstance(where, str) else None] = None
             if each.get("kind") == "ResourceClaimTemplate":
                 metadata = mapping(each.get("metadata"))
-                key = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-                self._given[key] = None, _key(value_at(each, "spec", "spec"))
+                at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+                self._given[at] = None, _key(value_at(each, "spec", "spec"))
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
-        """The templates of one object."""
-        return OwnTemplates(owner, self)
+        """The templates of one object, in its namespace and in those of the objects whose pods it has."""
+        kind, own = owner.get("kind"), value_at(owner, "metadata", "namespace")
+        users = self._users.get((str(kind), str(value_at(owner, "metadata", "name"))), {})
+        others = [each for each in users if each != own] if kind == f"{_LLM}Config" else []
+        return OwnTemplates(owner, self, list(users) if kind == _CLUSTER_RUNTIME else [own, *others])
 
     def take(self, namespace: str, name: str, owner: _Owner, claim: str) -> bool | None:
         """Takes a name for a claim spec: whether its template is there already; None where the name is not free.
@@ -82,12 +114,13 @@ class OwnTemplates:
     Args:
         owner: The object.
         names: Where names are taken.
+        namespaces: Where its pods are.
     """
 
-    def __init__(self, owner: Mapping[str, Any], names: ClaimTemplates) -> None:
+    def __init__(self, owner: Mapping[str, Any], names: ClaimTemplates, namespaces: Sequence[Any]) -> None:
         metadata = mapping(owner.get("metadata"))
         self._names = names
-        self._namespace = metadata.get("namespace")
+        self.namespaces = namespaces
         self._stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
         self._owner: _Owner = (
             *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
@@ -105,10 +138,10 @@ class OwnTemplates:
         if key not in self._known:
             # The first one needs no more than the word for its devices.
             word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
-            name, is_there = self._take(word, key)
+            name, missing = self._take(word, key)
             self._known[key] = name
-            if not is_there:
-                metadata = {"name": name} | ({"namespace": self._namespace} if self._namespace else {})
+            for namespace in missing:
+                metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
                 self.added.append(
                     {
                         "apiVersion": "resource.k8s.io/v1",
@@ -119,19 +152,23 @@ class OwnTemplates:
                 )
         return self._known[key]
 
-    def _take(self, entry: str, claim: str) -> tuple[str, bool]:
-        """A name that ends on *entry* and a number, and whether the template is there already."""
+    def _take(self, entry: str, claim: str) -> tuple[str, list[Any]]:
+        """A name that ends on *entry* and a number, and the namespaces in which the template is not there already."""
         for number in count(self._next.get(entry, 1)):
             for between in ("", self._owner[1].lower()):
                 end = "-".join(filter(None, (between, entry, str(number) if number > 1 else "")))
                 name = f"{self._stem[: SUBDOMAIN_LENGTH - len(end) - 1].rstrip('-.')}-{end}".lstrip("-")
                 if name in self._taken:
                     break
-                is_there = self._names.take(str(self._namespace or ""), name, self._owner, claim)
-                if is_there is not None:
+                found = [
+                    self._names.take(str(each or ""), name, self._owner, claim) for each in self.namespaces
+                ]
+                if None not in found:
                     self._taken.add(name)
                     self._next[entry] = number
-                    return name, is_there
+                    return name, [
+                        each for each, there in zip(self.namespaces, found, strict=True) if not there
+                    ]
         raise AssertionError("numbers do not end")
 
 
@@ -143,6 +180,8 @@ def migrate_workload(
     if kind is None:
         return None
     own = templates.of(manifest)
+    if refusal := _refuse_owner(kind, manifest, own):
+        return Migrated(manifest=manifest, remarks=(refusal,))
     changed, remarks = migrate_flow(manifest, settings, own.name)
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
@@ -154,7 +193,8 @@ def migrate_workload(
             if steps in seen or not isinstance(spec, Mapping):
                 continue
             seen.add(steps)
-            pod = migrate_pod(spec, settings, own.name)
+            model = model_of(kind, spec)
+            pod = _unfold(migrate_pod(_fold(spec, model), settings, own.name), spec, model)
             if pod.spec != spec:
                 changed = _with_value(changed, steps, pod.spec)
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
@@ -163,7 +203,52 @@ def migrate_workload(
             remarks += [
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks
             ]
+    if own.added and own.namespaces != [value_at(manifest, "metadata", "namespace")]:
+        where = join_words([str(each or "default") for each in own.namespaces], most=12)
+        message = f"its claim templates are in {where}, with the objects that name it; those of other namespaces need them there"
+        remarks.append(Remark("metadata.namespace", "changed", "resource-to-claim", message))
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
+
+
+def _fold(spec: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    """A predictor's pod spec with the container of its model behind the others; any other as it is."""
+    if not model:
+        return spec
+    held = spec.get("containers")
+    return {**spec, "containers": [*(held if isinstance(held, list) else ()), spec[model]]}
+
+
+def _unfold(pod: MigratedPod, spec: Mapping[str, Any], model: str) -> MigratedPod:
+    """The migrated pod with the container of its model where it was."""
+    if not model:
+        return pod
+    *others, made = pod.spec["containers"]
+    put = {**pod.spec, model: made, "containers": others}
+    at = f"containers[{len(others)}]"
+    return MigratedPod(
+        {key: each for key, each in put.items() if key != "containers" or "containers" in spec},
+        [each._replace(path=re.sub(rf"^{re.escape(at)}", model, each.path)) for each in pod.remarks],
+        pod.needs,
+    )
+
+
+def _refuse_owner(kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTemplates) -> Remark | None:
+    """Says why pods of an object can have no claims at all, where they ask for devices."""
+    holders = [(each, mapping(spec)) for each, spec in kind.find_holders(manifest)]
+    path = next((each for each, spec in holders if asks_devices(_fold(spec, model_of(kind, spec)))), None)
+    if path is None:
+        return None
+    if kind.kind == _CLUSTER_RUNTIME and not own.namespaces:
+        message = (
+            "it has no namespace, and its claims are in those of its TrainJobs, of which none is in the input"
+        )
+        return Remark(path, "decide", "kind-not-rewritten", message, "migrate it together with its TrainJobs")
+    mode = str(value_at(manifest, "metadata", "annotations", _MODE) or "Standard")
+    if kind.kind == "InferenceService" and mode not in ("Standard", "RawDeployment"):
+        message = f"in the mode {mode[:40]} no claim comes to its pods: Knative refuses them, and ModelMesh has pods of its runtime"
+        hint = f"annotate {_MODE}: Standard, with which KServe makes a Deployment"
+        return Remark(path, "decide", "kind-not-rewritten", message, hint)
+    return None
 
 
 def _find_composed(
@@ -192,6 +277,15 @@ def _find_without_claims(kind: WorkloadKind, manifest: Mapping[str, Any]) -> Ite
         message = "a TrainJob names no claims: its pods have those of its runtime"
         hint = "give the runtime the claim and numProcPerNode, and leave the resource out here"
         yield Remark("spec.trainer.resourcesPerNode", "decide", "kind-not-rewritten", message, hint)
+    elif kind.kind in ("ServingRuntime", "ClusterServingRuntime"):
+        workers = mapping(spec.get("workerSpec"))
+        for above, held in (("spec", spec), ("spec.workerSpec", workers)):
+            for path, container in containers_of(held):
+                if _asks(container.get("resources")):
+                    message = f"a {kind.kind} has no resourceClaims, so its containers could name no claim"
+                    hint = "leave the resource out here, and ask for it by predictor.model.resources of its InferenceServices, which are migrated"
+                    at = f"{above}.{path}.resources"
+                    yield Remark(at, "decide", "kind-not-rewritten", message, hint)
     elif kind.kind == "InferenceService":
         for name in ("pytorch", "tensorflow"):
             served = mapping(value_at(spec, "predictor", name))
@@ -230,6 +324,11 @@ def _with_settings(
     """Writes what a controller would no longer read off the limits of containers, and remarks on it."""
     at: _Steps = ()
     number: Any = 0
+    if kind.kind == "InferenceService" and not value_at(manifest, "metadata", "annotations", _MODE):
+        message = "where KServe makes Knative services by default its pods come to nothing, for Knative refuses claims"
+        hint = f"annotate {_MODE}: Standard, or have that as the default in KServe's configuration"
+        path = f"metadata.annotations[{_MODE}]"
+        return manifest, (Remark(path, "lost", "controller-setting-needed", message, hint),)
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
         at = (*steps[:-2], "rayStartParams", "num-gpus")
         if _value_at(manifest, at) is None and (
@@ -240,7 +339,7 @@ def _with_settings(
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )
-    elif kind.kind == "TrainingRuntime":
+    elif kind.kind in ("TrainingRuntime", _CLUSTER_RUNTIME):
         policy = mapping(_value_at(manifest, ("spec", "mlPolicy")))
         count = max((sum(need.number for need in each) for each in pod.needs.values()), default=0)
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.

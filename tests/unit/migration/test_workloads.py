@@ -10,6 +10,7 @@ from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
+from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import ClaimTemplates
 
 WHOLE = Settings(plugin=DevicePlugin())
@@ -297,11 +298,91 @@ def test_settings_of_spark_for_devices_of_no_plugin_are_left_alone():
     assert done.remarks == ()
 
 
+def train_job(namespace: str | None, **ref: str) -> dict[str, Any]:
+    metadata = {"name": "t"} | ({"namespace": namespace} if namespace else {})
+    return {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": metadata,
+        "spec": {"runtimeRef": {"name": "r", **ref}},
+    }
+
+
+def template_places(done: Migrated) -> list[tuple[str | None, str]]:
+    return [(each["metadata"].get("namespace"), each["metadata"]["name"]) for each in done.added]
+
+
+def test_a_runtime_of_no_namespace_has_its_templates_where_its_jobs_are():
+    cluster = runtime({"torch": {"numProcPerNode": "auto"}}, 4) | {"kind": "ClusterTrainingRuntime"}
+    others = [train_job("else", name="other"), train_job("own", kind="TrainingRuntime")]
+    done, *jobs = migrate_objects(
+        [cluster, train_job("a"), train_job("b", kind="ClusterTrainingRuntime"), train_job("a"), *others],
+        WHOLE,
+    )
+    assert template_places(done) == [("a", "r-gpu"), ("b", "r-gpu")]
+    assert done.manifest is not None
+    assert done.manifest["spec"]["mlPolicy"]["torch"]["numProcPerNode"] == 4
+    (told,) = [each for each in done.remarks if each.path == "metadata.namespace"]
+    assert "in a and b, " in told.message
+    assert all(not each.remarks for each in jobs)
+
+
 def test_a_runtime_of_no_namespace_is_told_for_its_claims_are_of_one():
     cluster = runtime({"torch": {}}, 4) | {"kind": "ClusterTrainingRuntime"}
     (done,) = migrate_objects([cluster], WHOLE)
     assert done.manifest is cluster
-    assert [each.code for each in done.remarks] == ["resource-in-text"]
+    assert [(each.code, each.outcome) for each in done.remarks] == [("kind-not-rewritten", "decide")]
+
+
+def test_templates_that_are_there_in_one_namespace_are_made_in_the_other():
+    cluster = runtime({}, 4) | {"kind": "ClusterTrainingRuntime"}
+    done, *_ = migrate_objects([cluster, train_job("a"), train_job("b")], WHOLE)
+    again, *_ = migrate_objects([cluster, train_job("a"), train_job("b"), done.added[0]], WHOLE)
+    assert template_places(again) == [("b", "r-gpu")]
+
+
+def test_a_config_of_kserve_has_its_templates_where_it_is_used():
+    spec = {"template": {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}}
+    config = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceServiceConfig",
+        "metadata": {"name": "base", "namespace": "kserve"},
+        "spec": spec,
+    }
+    service = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "llm", "namespace": "ml"},
+        "spec": {"baseRefs": [{"name": "base"}]},
+    }
+    done, _ = migrate_objects([config, service], WHOLE)
+    assert template_places(done) == [("kserve", "base-gpu"), ("ml", "base-gpu")]
+
+
+def test_a_model_of_kserve_is_a_container_behind_the_others():
+    container = {"name": "proxy", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    model = {"modelFormat": {"name": "a"}, "resources": {"limits": {"nvidia.com/gpu": 2}}}
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {
+            "name": "s",
+            "namespace": "ml",
+            "annotations": {"serving.kserve.io/deploymentMode": "RawDeployment"},
+        },
+        "spec": {"predictor": {"model": model, "containers": [container]}},
+    }
+    (done,) = migrate_objects([service], WHOLE)
+    assert done.manifest is not None
+    predictor = done.manifest["spec"]["predictor"]
+    assert list(predictor)[:2] == ["model", "containers"]
+    assert predictor["model"] == {
+        "modelFormat": {"name": "a"},
+        "resources": {"claims": [{"name": "container-1-gpu"}]},
+    }
+    assert [each["resources"] for each in predictor["containers"]] == [{"claims": [{"name": "proxy-gpu"}]}]
+    assert {each.outcome for each in done.remarks} == {"changed"}
+    assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
 
 
 def test_templates_of_long_names_have_names_of_objects():
