@@ -103,7 +103,7 @@ def back_from_move(nodes: Sequence[str], resources: Sequence[str], moving: Movin
     names = shlex.join(nodes)
     return (
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
-        *_apply(moving, "as it was (--write keeps files with .orig behind their names)"),
+        *_apply(moving, "as it was (--write keeps files with .orig behind their names)", is_watched=False),
         Step(
             "drain the nodes while the driver still runs there",
             (f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data",),
@@ -116,7 +116,9 @@ def back_from_move(nodes: Sequence[str], resources: Sequence[str], moving: Movin
             ),
         ),
         Step(
-            f"give the nodes back once {join_words(resources)} is there again", (f"kubectl uncordon {names}",)
+            f"give the nodes back once {join_words(resources)} is there again",
+            # No rollout comes to its end before that, where other nodes have no plugin.
+            (f"kubectl uncordon {names}", *(command for ref, _ in moving for command in _watch(ref))),
         ),
     )
 
@@ -154,18 +156,23 @@ def _wait(nodes: Sequence[str], resources: Sequence[str]) -> Iterator[str]:
         yield f"kubectl wait --for={gone} {targets} --timeout=10m"
 
 
-def _apply(moving: Moving, how: str) -> Iterator[Step]:
+def _apply(moving: Moving, how: str, *, is_watched: bool = True) -> Iterator[Step]:
     for ref, others in moving:
         behind = f", behind {join_words(others, most=12)}" if others and how == "as migrated" else ""
-        where = ["-n", ref.namespace] if ref.namespace else []
         anew = (
-            (shlex.join(["kubectl", "delete", ref.kind.lower(), ref.name, *where]),)
+            (shlex.join(["kubectl", "delete", ref.kind.lower(), ref.name, *_where(ref)]),)
             if ref.kind in _ANEW
             else ()
         )
-        watch = (
-            (shlex.join(["kubectl", "rollout", "status", f"{ref.kind.lower()}/{ref.name}", *where]),)
-            if ref.kind in ("DaemonSet", "Deployment", "StatefulSet")
-            else ()
-        )
-        yield Step(f"apply {ref} {how}{behind}", (*anew, *watch))
+        yield Step(f"apply {ref} {how}{behind}", (*anew, *(_watch(ref) if is_watched else ())))
+
+
+def _watch(ref: ObjectRef) -> tuple[str, ...]:
+    """The command that waits for the end of a rollout; none for kinds without one."""
+    if ref.kind not in ("DaemonSet", "Deployment", "StatefulSet"):
+        return ()
+    return (shlex.join(["kubectl", "rollout", "status", f"{ref.kind.lower()}/{ref.name}", *_where(ref)]),)
+
+
+def _where(ref: ObjectRef) -> list[str]:
+    return ["-n", ref.namespace] if ref.namespace else []

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import Sides, all_on_plugin
+from dra_infra.cutover.steps import LABEL, Step
+from dra_infra.documents.yaml import write_manifests
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.target import ClusterTarget
 from tests.unit.cutover.plans import OLD_KEY, PLUGIN, deployment, migrated, quota
@@ -20,6 +28,7 @@ from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 pytestmark = pytest.mark.e2e
 
 POD, NODE, DEPLOYMENT, QUOTA = "v1/Pod", "v1/Node", "apps/v1/Deployment", "v1/ResourceQuota"
+SLICE = "resource.k8s.io/v1/ResourceSlice"
 RELEASE = ClusterTarget(kubernetes="1.37").releases[0]
 OBJECTS = [quota(64), deployment("chat", 2, 4), deployment("train", 2, 4)]
 """Two workloads that fill four nodes of four GPUs."""
@@ -42,8 +51,14 @@ def the_plan(sides: Sides) -> Plan:
 
 
 @pytest.fixture
-def api(binaries: Callable[[str], Path]) -> Iterator[Api]:
-    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection), plane.api() as api:
+def plane(binaries: Callable[[str], Path]) -> Iterator[ControlPlane]:
+    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection):
+        yield plane
+
+
+@pytest.fixture
+def api(plane: ControlPlane) -> Iterator[Api]:
+    with plane.api() as api:
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}})
         api.wait_until("v1/ServiceAccount", "default", bool, namespace="ml")
         yield api
@@ -153,3 +168,120 @@ def test_every_phase_of_a_plan_ends_with_all_pods_placed(api: Api, is_served: bo
                 assert (pod["spec"]["nodeName"] in on_dra) == has_claims(pod), pod["metadata"]["name"]
         (keys,) = (each.keys for each in phase.quotas)
         assert keys_of_quota(api) == dict(keys)
+
+
+class Hands:
+    """Somebody who follows a plan: runs its commands, and does what it says in words.
+
+    What DaemonSets do by the labels of nodes is done here: the plugin gives out GPUs where the label of the driver is not.
+    """
+
+    def __init__(self, api: Api, sides: Sides, folder: Path, kubeconfig: Path, kubectl: Path) -> None:
+        self._api, self._sides, self._folder, self._kubectl = api, sides, folder, kubectl
+        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "NO_COLOR": "1"}
+        self.commands: list[str] = []
+
+    def follow(self, steps: Sequence[Step], objects: Sequence[Mapping[str, Any]]) -> None:
+        """Do all steps of a phase or of a way back, after which *objects* are in force."""
+        (self._folder / "all").mkdir(exist_ok=True)
+        (self._folder / "all" / "objects.yaml").write_text(write_manifests(objects))
+        for step in steps:
+            before = [each for each in step.commands if each.startswith("kubectl delete ")]
+            for command in before:
+                self.run(command)
+            if step.what.startswith(("apply ", "take the keys ")):
+                self.apply([each for each in objects if self._is_meant(each, step.what)])
+            for command in step.commands:
+                if command not in before:
+                    self.run(command)
+
+    @staticmethod
+    def _is_meant(manifest: Mapping[str, Any], what: str) -> bool:
+        return re.search(rf"{re.escape(str(reference_to(manifest)))}(?![\w-])", what) is not None or (
+            "quotas" in what and manifest["kind"] == "ResourceQuota"
+        )
+
+    def apply(self, manifests: Sequence[Mapping[str, Any]]) -> None:
+        file = self._folder / "apply.yaml"
+        file.write_text(write_manifests(manifests))
+        self._run([str(self._kubectl), "apply", "-f", str(file)])
+
+    def run(self, command: str) -> None:
+        self.commands.append(command)
+        program, *arguments = shlex.split(command)
+        if program == "kubectl":
+            shown = self._run([str(self._kubectl), *arguments])
+        else:
+            assert program == "dra-infra"
+            known = [str(self._folder / "all") if each == "PATH" else each for each in arguments]
+            # A cluster without any driver's pods is not all well to doctor.
+            shown = self._run([sys.executable, "-m", "dra_infra", *known], may_fail=known[0] == "doctor")
+            assert "device-plugin-beside-dra" not in shown
+        if arguments[0] == "label":
+            self.exchange()
+        if arguments[:2] == ["get", "resourceslices"]:
+            node = arguments[-1].removeprefix("spec.nodeName=")
+            assert ("gpu.nvidia.com" in shown) == (node in self.on_driver())
+
+    def _run(self, command: Sequence[str], *, may_fail: bool = False) -> str:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=180, env=self._environment
+        )
+        assert may_fail or done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout + done.stderr
+
+    def on_driver(self) -> frozenset[str]:
+        nodes = self._api.list(NODE)
+        return frozenset(
+            each["metadata"]["name"]
+            for each in nodes
+            if each["metadata"].get("labels", {}).get(LABEL) == "true"
+        )
+
+    def exchange(self) -> None:
+        """Let plugin and driver come and go by the labels that nodes have now."""
+        done = self.on_driver()
+        fleet = self._sides.at(done)
+        for each in fleet.nodes:
+            if each.name in self._sides.offered:
+                gpus = {"nvidia.com/gpu": each.allocatable["nvidia.com/gpu"]}
+                status = {"status": {"allocatable": gpus, "capacity": gpus}}
+                self._api.patch(NODE, each.name, status, subresource="status")
+        wanted = {each.metadata.name: each for each in fleet.slices}
+        there = {each["metadata"]["name"] for each in self._api.list(SLICE)}
+        for name in there - wanted.keys():
+            self._api.delete(SLICE, name)
+        for name in wanted.keys() - there:
+            self._api.create(wanted[name].to_manifest())
+
+
+def test_the_commands_of_a_plan_and_of_its_way_back_do_what_it_says(
+    plane: ControlPlane, api: Api, binaries: Callable[[str], Path], tmp_path: Path
+):
+    sides = the_sides(is_served=False)
+    plan = the_plan(sides)
+    assert plan.works
+    create_fleet(api, sides.at(frozenset()).to_manifests())
+    hands = Hands(api, sides, tmp_path, plane.kubeconfig, binaries("kubectl"))
+    hands.apply(OBJECTS)
+    for phase in plan.phases:
+        hands.follow(phase.steps, phase.objects)
+        api.wait_for(POD, all_are_placed(phase), namespace="ml")
+        (keys,) = (each.keys for each in phase.quotas)
+        assert keys_of_quota(api) == dict(keys)
+    assert hands.on_driver() == sides.offered.keys()
+    assert "dra-infra migrate PATH --whole-gpus --check" in hands.commands
+    hands.commands.clear()
+    for phase, before in zip(plan.phases[:0:-1], plan.phases[-2::-1], strict=True):
+        hands.follow(phase.back, before.objects)
+        api.wait_for(POD, all_are_placed(before), namespace="ml")
+        (keys,) = (each.keys for each in before.quotas)
+        assert keys_of_quota(api) == dict(keys)
+    hands.follow(plan.phases[0].back, OBJECTS)
+    assert keys_of_quota(api) == {OLD_KEY: "64"}
+    assert hands.on_driver() == frozenset()
+    assert api.list(SLICE) == []
+    assert not any(each["spec"].get("unschedulable") for each in api.list(NODE))
+    assert {each.split()[1] for each in hands.commands} == {
+        "cordon", "drain", "label", "get", "uncordon", "rollout"
+    }  # fmt: skip

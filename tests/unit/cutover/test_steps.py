@@ -28,3 +28,10 @@ def test_plain_names_are_not_quoted():
     assert f"kubectl wait {gone} node/gpu-0 node/gpu-1 --timeout=10m" in commands
     assert "kubectl get resourceslices --field-selector spec.nodeName=gpu-0" in commands
     assert "kubectl rollout status statefulset/serve -n ml" in commands
+
+
+def test_a_rollout_is_waited_for_when_its_nodes_are_back():
+    back = back_from_move(["gpu-0"], ["nvidia.com/gpu"], [(ObjectRef("Deployment", "serve", "ml"), [])])
+    commands = [each for step in back for each in step.commands]
+    assert commands[-2:] == ["kubectl uncordon gpu-0", "kubectl rollout status deployment/serve -n ml"]
+    assert not any("rollout" in each for each in commands[:-1])
