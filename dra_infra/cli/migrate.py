@@ -33,6 +33,7 @@ from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
 from dra_infra.errors import InvalidSpecError, Problem, ProblemsError, ProgramError
+from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, read_node_labels
 from dra_infra.migration.needs import Settings
@@ -92,6 +93,7 @@ def run(
     whole_gpus: bool,
     plugin_config: Path | None,
     mig_profile: str | None,
+    mps_memory: str | None,
     snapshot: Path | None,
     fleet: str | None,
     to: str,
@@ -131,6 +133,7 @@ def run(
         settings = Settings(
             plugin=_find_plugin(plugin_config, mig_profile, snapshot, whole_gpus=whole_gpus),
             no_shares=_why_no_shares(target, driver),
+            mps_memory=_read_memory(mps_memory),
         )
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
@@ -304,6 +307,19 @@ def _find_plugin(
     if mig_profile:
         plugin = replace(plugin or DevicePlugin(), strategy="single", profiles=(mig_profile,), unclear="")
     return plugin
+
+
+def _read_memory(amount: str | None) -> int:
+    """The whole MiB of an amount; 0 for none."""
+    try:
+        found = int(Quantity.parse(amount or "0").value) >> 20
+    except ValueError:
+        found = 0
+    if amount and not 0 < found < 2**31:
+        raise click.BadParameter(
+            f"{amount[:40]!r} is no memory of a GPU; write 15360Mi", param_hint="--mps-memory"
+        )
+    return found
 
 
 def _read_config(file: Path) -> PluginConfigs:

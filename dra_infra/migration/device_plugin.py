@@ -99,6 +99,11 @@ class Asked(NamedTuple):
     replicas: Replicas | None = None
     attribute: tuple[str, str] | None = None
 
+    @property
+    def is_under_mps(self) -> bool:
+        """True for a replica whose memory and threads a daemon limits."""
+        return self.replicas is not None and self.replicas.way == "mps"
+
 
 _OTHERS: Final[Mapping[str, Asked]] = {
     "amd.com/gpu": Asked("amd.com/gpu", "gpu", "gpu.amd.com", attribute=("gpu.amd.com/type", "amdgpu")),

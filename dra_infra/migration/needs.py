@@ -34,10 +34,14 @@ class Settings:
     Args:
         plugin: How NVIDIA's plugin serves the cluster; None where nobody said.
         no_shares: Why claims cannot take shares of a GPU there; empty where they can.
+        mps_memory: MiB of a GPU that pods of a workload share by a claim under MPS; 0 where they are not to.
+        pods: How many pods would share it; 0 where that is not known.
     """
 
     plugin: DevicePlugin | None = None
     no_shares: str = ""
+    mps_memory: int = 0
+    pods: int = 0
 
 
 class Need(NamedTuple):
@@ -186,11 +190,16 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
     replicas = asked.replicas
     if replicas is None:
         return None
-    if replicas.way == "mps":
-        message = (
-            f"{asked.resource}: {count} is a replica under MPS; claims that take shares of a GPU have no MPS"
+    if asked.is_under_mps:
+        if settings.mps_memory and not (why := _why_no_mps(asked, count, replicas.number, settings)):
+            return None
+        why = why if settings.mps_memory else "claims that take shares of a GPU have no MPS"
+        message = f"{asked.resource}: {count} is a replica under MPS; {why}"
+        option = (
+            "" if settings.mps_memory or asked.profile else "add --mps-memory for pods of one workload; or "
         )
-        return Remark(at, "decide", "mps-replicas", message, _other_sharing(asked, replicas))
+        hint = f"{option}{_other_sharing(asked, replicas)}"
+        return Remark(at, "decide", "mps-replicas", message, hint)
     if count > 1:
         why = (
             "and the plugin gives a container no more than one"
@@ -204,6 +213,17 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
         hint = f"use Kubernetes 1.36 with driver 0.5; or {_other_sharing(asked, replicas)}"
         return Remark(at, "decide", "no-shares", message, hint)
     return None
+
+
+def _why_no_mps(asked: Asked, count: int, number: int, settings: Settings) -> str:
+    """Why the pods of a workload cannot share a GPU by one claim; empty where they can, each with what it had."""
+    if asked.profile or count > 1 or number > _MOST_MPS:
+        return f"the plugin serves one replica of a whole GPU, and at most {_MOST_MPS} of it"
+    if not settings.pods:
+        return "how many pods would share a claim is not fixed"
+    if settings.pods > number:
+        return f"{settings.pods} pods are more than share a GPU, and one claim has one for all of them"
+    return ""
 
 
 def _other_sharing(asked: Asked, replicas: Replicas) -> str:

@@ -176,7 +176,7 @@ def _left_of(term: Mapping[str, Any], used: frozenset[Requirement]) -> dict[str,
 
 def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
     if is_used and requirement.key in (*SERVING[1:], *NODE_SHARES):
-        message = f"{requirement.key} of nodes goes: claims take shares of a device, wherever it is"
+        message = f"{requirement.key} of nodes goes: the claim says how its device is shared, wherever it is"
         return Remark(path, "changed", "replica-to-share", message)
     if is_used and stays(requirement.key):
         message = f"{requirement.key} is a selector of devices too; it stays, for an autoscaler chooses machines by it"

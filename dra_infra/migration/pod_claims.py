@@ -23,8 +23,8 @@ from dra_infra.selectors.selector import Selector, cel
 _LONGEST_ENTRY: Final = 63
 """Characters of the name of an entry of `resourceClaims`, a DNS label."""
 
-NameTemplate = Callable[[str, Mapping[str, Any]], str]
-"""Names a claim template: takes the entry of the pod that uses it and its claim spec."""
+NameTemplate = Callable[[str, Mapping[str, Any], bool], str]
+"""Names a claim template: takes the entry of the pod that uses it, its claim spec, and whether all pods share one claim instead."""
 
 
 @dataclass(slots=True)
@@ -74,6 +74,7 @@ def give_claims(
     served: Sequence[ContainerNeeds],
     selection: DeviceSelection | None,
     name_template: NameTemplate,
+    mps_memory: int = 0,
 ) -> GivenClaims:
     """Gives the containers of a pod claims for what they ask device plugins for.
 
@@ -82,6 +83,7 @@ def give_claims(
         served: Its containers that ask for devices, init containers first.
         selection: Which devices the labels of nodes leave; None where none of NVIDIA's are asked for.
         name_template: Names the claim templates.
+        mps_memory: MiB of a GPU that is shared under MPS.
     """
     lasting = [each for each in served if not each.ends]
     claims = [_Claim(each, [_Request(need.asked, need.number) for need in each.needs]) for each in lasting]
@@ -108,8 +110,13 @@ def give_claims(
         is_only = len(served) == 1 or (len(lasting) == 1 and not owner.ends)
         word = _word(claim.requests[0])
         claim.entry = _free(word if is_only else f"{name}-{word}", taken)
-        template = name_template(claim.entry, _claim_spec(claim.requests, selection))
-        done.entries.append({"name": claim.entry, "resourceClaimTemplateName": template})
+        asked = claim.requests[0].asked
+        made = _claim_spec(claim.requests, selection)
+        if asked.replicas is not None and asked.is_under_mps:
+            made["devices"]["config"] = [_mps_config(asked.replicas.number, mps_memory)]
+        template = name_template(claim.entry, made, asked.is_under_mps)
+        named = "resourceClaimName" if asked.is_under_mps else "resourceClaimTemplateName"
+        done.entries.append({"name": claim.entry, named: template})
         done.remarks += [_claim_remark(need, template) for need in told[owner.path]]
     done.used = {path: [_as_written(each) for each in used] for path, used in uses.items()}
     return done
@@ -236,10 +243,24 @@ def _claim_spec(requests: Sequence[_Request], selection: DeviceSelection | None)
     return {"devices": {"requests": made}}
 
 
+def _mps_config(number: int, memory: int) -> Mapping[str, Any]:
+    """The limits that the plugin's daemon sets for each of so many replicas (cmd/mps-control-daemon/mps/daemon.go)."""
+    limits = {
+        "defaultActiveThreadPercentage": 100 // number,
+        "defaultPinnedDeviceMemoryLimit": f"{memory // number}Mi",
+    }
+    parameters = {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "GpuConfig",
+        "sharing": {"strategy": "MPS", "mpsConfig": limits},
+    }
+    return {"requests": ["gpu"], "opaque": {"driver": "gpu.nvidia.com", "parameters": parameters}}
+
+
 def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Selector]:
     if asked.profile:
         yield gpu.profile == asked.profile
-    if asked.replicas is not None:
+    if asked.replicas is not None and not asked.is_under_mps:
         # Without it the claim takes a whole GPU where nobody shares them.
         yield cel("device.allowMultipleAllocations")
     if asked.attribute:
@@ -251,6 +272,13 @@ def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Sele
 
 def _claim_remark(need: Need, template: str) -> Remark:
     asked = need.asked
+    if asked.replicas is not None and asked.is_under_mps:
+        message = (
+            f"{asked.resource} is a share under MPS, by the claim {template} of all its pods: they run on one node, and what they "
+            f"leave of {asked.replicas.number} shares is nobody's"
+        )
+        hint = "give the driver featureGates: {MPSSupport: true}, and a Deployment maxSurge: 0, for pods of a rollout share the GPU too"
+        return Remark(need.path, "lost", "mps-replicas", message, hint)
     if asked.replicas is not None:
         message = f"{asked.resource} is a share of a {'MIG device' if asked.profile else 'GPU'}, by the claim template {template}"
         hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {asked.replicas.number}"

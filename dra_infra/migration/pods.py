@@ -74,6 +74,11 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
         undecided = [each for each in remarks if each.outcome != "changed"]
         return MigratedPod(dict(spec), [*undecided, *_find_bypasses(spec, set())])
     served = [each for each in found if each.needs]
+    needs = [need for each in served for need in each.needs]
+    if len(needs) > 1 and (refused := next((each for each in needs if each.asked.is_under_mps), None)):
+        message = f"{refused.asked.resource} is a replica under MPS, and its pod asks for more than this one"
+        hint = "give each container a pod of its own, or use MIG"
+        return MigratedPod(dict(spec), [Remark(refused.path, "decide", "mps-replicas", message, hint)])
     has_parts = any(need.asked.profile for each in served for need in each.needs)
     unread = labels_of_cards(settings.plugin) if has_parts else ()
     is_nvidia = any(each.is_nvidia for each in served)
@@ -81,7 +86,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     if selection is not None and (refusal := _refuse_labels(selection, serving, served)):
         return MigratedPod(dict(spec), [refusal])
     done = MigratedPod(dict(spec), remarks)
-    given = give_claims(spec, served, selection, name_template)
+    given = give_claims(spec, served, selection, name_template, settings.mps_memory)
     done.remarks += given.remarks
     if given.entries:
         held = spec.get("resourceClaims")

@@ -15,6 +15,7 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
+    PodTemplate,
     WorkloadKind,
     WorkloadKinds,
     read_steps,
@@ -87,10 +88,12 @@ class ClaimTemplates:
                 where = value_at(each, "metadata", "namespace")
                 users = self._users.setdefault((str(kind), str(ref.get("name"))), {})
                 users[where if isinstance(where, str) else None] = None
-            if each.get("kind") == "ResourceClaimTemplate":
+            if each.get("kind") in ("ResourceClaim", "ResourceClaimTemplate"):
                 metadata = mapping(each.get("metadata"))
                 at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-                self._given[at] = None, _key(value_at(each, "spec", "spec"))
+                is_shared = each["kind"] == "ResourceClaim"
+                claim = spec if is_shared else value_at(each, "spec", "spec")
+                self._given[at] = None, _key(claim, is_shared=is_shared)
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
@@ -132,9 +135,9 @@ class OwnTemplates:
         self.added: list[Mapping[str, Any]] = []
         """The new objects."""
 
-    def name(self, entry: str, claim: Mapping[str, Any]) -> str:
-        """Names the template with this claim spec, and makes it where there is none."""
-        key = _key(claim)
+    def name(self, entry: str, claim: Mapping[str, Any], is_shared: bool = False) -> str:  # noqa: FBT001, FBT002  (of a Callable)
+        """Names the template with this claim spec, or the claim that pods share, and makes it where there is none."""
+        key = _key(claim, is_shared=is_shared)
         if key not in self._known:
             # The first one needs no more than the word for its devices.
             word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
@@ -145,9 +148,9 @@ class OwnTemplates:
                 self.added.append(
                     {
                         "apiVersion": "resource.k8s.io/v1",
-                        "kind": "ResourceClaimTemplate",
+                        "kind": "ResourceClaim" if is_shared else "ResourceClaimTemplate",
                         "metadata": metadata,
-                        "spec": {"spec": claim},
+                        "spec": claim if is_shared else {"spec": claim},
                     }
                 )
         return self._known[key]
@@ -186,6 +189,9 @@ def migrate_workload(
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
+    counts = (
+        {each.path: _count_pods(each) for each in find_pod_templates(manifest)} if settings.mps_memory else {}
+    )
     for part in kind.parts:
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
@@ -194,7 +200,8 @@ def migrate_workload(
                 continue
             seen.add(steps)
             model = model_of(kind, spec)
-            pod = _unfold(migrate_pod(_fold(spec, model), settings, own.name), spec, model)
+            known = replace(settings, pods=counts.get(show_steps(steps), 0))
+            pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
             if pod.spec != spec:
                 changed = _with_value(changed, steps, pod.spec)
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
@@ -208,6 +215,12 @@ def migrate_workload(
         message = f"its claim templates are in {where}, with the objects that name it; those of other namespaces need them there"
         remarks.append(Remark("metadata.namespace", "changed", "resource-to-claim", message))
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
+
+
+def _count_pods(template: PodTemplate) -> int:
+    """How many pods run of a template at once; 0 where that is not fixed."""
+    is_open = template.most is not None or template.uncounted or template.malformed
+    return 0 if is_open else template.replicas or 0
 
 
 def _fold(spec: Mapping[str, Any], model: str) -> Mapping[str, Any]:
@@ -380,5 +393,5 @@ def _with_value(value: Any, steps: _Steps, put: Any) -> Any:
     return {**held, str(step): _with_value(held.get(str(step)), rest, put)}
 
 
-def _key(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+def _key(value: Any, *, is_shared: bool = False) -> str:
+    return json.dumps([value, is_shared], sort_keys=True)

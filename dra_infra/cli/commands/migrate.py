@@ -31,6 +31,11 @@ from dra_infra.cli import options
     metavar="PROFILE",
     help="What nvidia.com/gpu is with the plugin's strategy single: 1g.10gb.",
 )
+@click.option(
+    "--mps-memory",
+    metavar="AMOUNT",
+    help="Memory of a GPU that is shared under MPS: pods of a workload then share one, by a claim, on one node.",
+)
 @options.snapshot
 @click.option(
     "--fleet",

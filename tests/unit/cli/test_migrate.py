@@ -611,6 +611,9 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
         (".", "--kubernetes", "1.2"),
         (".", "--driver", "9"),
         (".", "--mig-profile", "banana"),
+        (".", "--mps-memory", "much"),
+        (".", "--mps-memory", "0"),
+        (".", "--mps-memory", "9E"),
         (".", "--mig-profile", "1g.10gb", "--whole-gpus"),
         (".", "--whole-gpus", "--diff", "--json"),
         (".", "--whole-gpus", "--diff", "--format", "html"),
@@ -722,3 +725,16 @@ def test_a_plan_reads_the_labels_of_gke(folder: Path):
     assert "[replica-to-share]" in done.stderr
     assert "g2-standard-24-0 leaves the plugin" in done.stderr
     assert done.returncode == 0
+
+
+def test_pods_share_a_gpu_under_mps_where_its_memory_is_said(folder: Path):
+    sharing = {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}}
+    (folder / "plugin.yaml").write_text(json.dumps({"version": "v1", "sharing": sharing}))
+    arguments = ("serve.yaml", "--plugin-config", "plugin.yaml")
+    assert "hint: add --mps-memory for pods of one workload; or " in migrate(folder, *arguments).stderr
+    done = migrate(folder, *arguments, "--mps-memory", "15Gi", "--fleet", "t4 x 1", "--write")
+    assert done.returncode == 0
+    assert "lost: spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: " in done.stderr
+    _, claim = read_manifests((folder / "serve.yaml").read_text())
+    assert (claim["kind"], claim["metadata"]["name"]) == ("ResourceClaim", "serve-gpu")
+    assert "defaultPinnedDeviceMemoryLimit: 3840Mi" in (folder / "serve.yaml").read_text()

@@ -34,6 +34,7 @@ class Case:
         plugin: Configuration of NVIDIA's plugin; None where nobody said.
         profile: What `--mig-profile` says.
         no_shares: Why claims cannot share devices.
+        mps_memory: MiB of a GPU, which `--mps-memory` says.
         remarks: Code and outcome by path, by the position of the object.
     """
 
@@ -44,6 +45,7 @@ class Case:
     plugin: Mapping[str, Any] | None = None
     profile: str = ""
     no_shares: str = ""
+    mps_memory: int = 0
     remarks: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -52,7 +54,7 @@ class Case:
         plugin = None if self.plugin is None else read_plugin_config(self.plugin, file="plugin.yaml")
         if plugin is not None and self.profile:
             plugin = replace(plugin, profiles=(self.profile,))
-        return Settings(plugin=plugin, no_shares=self.no_shares)
+        return Settings(plugin=plugin, no_shares=self.no_shares, mps_memory=self.mps_memory)
 
     def migrate(self) -> list[Migrated]:
         """What becomes of the objects."""

@@ -79,7 +79,8 @@ def sides(machine: str, row: str) -> Sides:
     plugin = PLUGINS.get(machine, found.settings.plugin)
     assert plugin is not None
     # Where the plugin shares, the driver does, as the report says.
-    shares = " shares=4 driver=0.5" if plugin.replicas and machine not in PLUGINS else ""
+    is_shared = any(each.way == "time-slicing" for each in plugin.replicas.values())
+    shares = " shares=4 driver=0.5" if is_shared and machine not in PLUGINS else ""
     fleet = load_fleet(f"{machine}{shares}")
     more = LABELS.get(machine, {})
     nodes = tuple(replace(each, labels={**each.labels, **more, "zone": "a"}) for each in fleet.nodes)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.api.names import is_dns_subdomain
-from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
@@ -383,6 +383,77 @@ def test_a_model_of_kserve_is_a_container_behind_the_others():
     assert [each["resources"] for each in predictor["containers"]] == [{"claims": [{"name": "proxy-gpu"}]}]
     assert {each.outcome for each in done.remarks} == {"changed"}
     assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
+
+
+def shared(kind: str = "Deployment", *, containers: int = 1, count: int = 1, **spec: Any) -> dict[str, Any]:
+    held = [
+        {"name": f"c{number}", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": count}}}
+        for number in range(containers)
+    ]
+    return {
+        "apiVersion": "batch/v1" if kind == "Job" else "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "s", "namespace": "ml"},
+        "spec": {"template": {"spec": {"containers": held}}, **spec},
+    }
+
+
+def under_mps(number: int, memory: int = 15360) -> Settings:
+    replicas = {"nvidia.com/gpu": Replicas("mps", number, renamed=False, one_each=True)}
+    return Settings(plugin=DevicePlugin(replicas=replicas), mps_memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("workload", "number", "limits"),
+    [
+        (shared(replicas=2), 4, (25, "3840Mi")),
+        (shared(), 3, (33, "5120Mi")),
+        (shared("StatefulSet", replicas=48), 48, (2, "320Mi")),
+        (shared("Job", parallelism=2, completions=8), 2, (50, "7680Mi")),
+    ],
+)
+def test_pods_of_a_workload_share_a_claim_with_the_limits_of_their_replicas(
+    workload: dict[str, Any], number: int, limits: tuple[int, str]
+):
+    (done,) = migrate_objects([workload], under_mps(number))
+    (claim,) = done.added
+    assert claim["kind"] == "ResourceClaim"
+    (config,) = claim["spec"]["devices"]["config"]
+    sharing = config["opaque"]["parameters"]["sharing"]
+    assert tuple(sharing["mpsConfig"].values()) == limits
+    assert done.manifest is not None
+    (entry,) = done.manifest["spec"]["template"]["spec"]["resourceClaims"]
+    assert entry == {"name": "gpu", "resourceClaimName": "s-gpu"}
+    assert [each.outcome for each in done.remarks if each.code == "mps-replicas"] == ["lost"]
+    (again,) = migrate_objects([done.manifest], under_mps(number))
+    assert again.manifest is done.manifest
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [
+        (shared(replicas=5), under_mps(4)),
+        (shared(replicas=2, containers=2), under_mps(4)),
+        (shared(replicas=2, count=2), under_mps(4)),
+        (shared(replicas=2), under_mps(49)),
+        (shared(replicas=2), under_mps(4, memory=0)),
+        (shared(replicas="many"), under_mps(4)),
+        (shared("DaemonSet"), under_mps(4)),
+    ],
+)
+def test_pods_that_one_claim_does_not_give_what_they_had_stay_as_they_are(
+    workload: dict[str, Any], settings: Settings
+):
+    (done,) = migrate_objects([workload], settings)
+    assert done.manifest is workload
+    assert {(each.code, each.outcome) for each in done.remarks} == {("mps-replicas", "decide")}
+
+
+def test_a_claim_of_that_name_that_says_something_else_is_left_alone():
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {"devices": {}}}
+    held = claim | {"metadata": {"name": "s-gpu", "namespace": "ml"}}
+    _, done = migrate_objects([held, shared()], under_mps(4))
+    assert template_places(done) == [("ml", "s-deployment-gpu")]
 
 
 def test_templates_of_long_names_have_names_of_objects():
