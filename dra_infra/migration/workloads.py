@@ -236,7 +236,8 @@ def _unfold(pod: MigratedPod, spec: Mapping[str, Any], model: str) -> MigratedPo
     if not model:
         return pod
     *others, made = pod.spec["containers"]
-    put = {**pod.spec, model: made, "containers": others}
+    held = spec.get("containers")
+    put = {**pod.spec, model: made, "containers": others if isinstance(held, list) else held}
     at = f"containers[{len(others)}]"
     return MigratedPod(
         {key: each for key, each in put.items() if key != "containers" or "containers" in spec},

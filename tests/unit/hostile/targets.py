@@ -360,6 +360,7 @@ _MIGRATION: Final[Mapping[str, Any]] = {
     "whole_gpus": True,
     "plugin_config": None,
     "mig_profile": None,
+    "mps_memory": "15360Mi",
     "snapshot": None,
     "fleet": "hgx-h100 x 1",
     "to": "claims",

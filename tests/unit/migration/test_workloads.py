@@ -385,6 +385,18 @@ def test_a_model_of_kserve_is_a_container_behind_the_others():
     assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
 
 
+@pytest.mark.parametrize("containers", [None, 5, {}])
+def test_a_predictor_whose_containers_are_no_list_keeps_them(containers: Any):
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "namespace": "ml"},
+        "spec": {"predictor": {"model": {"resources": {}}, "containers": containers}},
+    }
+    (done,) = migrate_objects([service], WHOLE)
+    assert done.manifest is service
+
+
 def shared(kind: str = "Deployment", *, containers: int = 1, count: int = 1, **spec: Any) -> dict[str, Any]:
     held = [
         {"name": f"c{number}", "image": "x:1", "resources": {"limits": {"nvidia.com/gpu": count}}}
