@@ -48,6 +48,7 @@ from dra_infra.placement.placement import Placement
 from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.project import KUBERNETES_SETTING
+from dra_infra.sources.cluster_objects import find_owner
 from dra_infra.sources.files import UNANSWERED, SourceObject, read_sources
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
@@ -231,9 +232,18 @@ def _write(
 
     cluster = read_snapshot(snapshot) if snapshot is not None else None
     running = [*cluster.objects, *cluster.fleet.to_manifests()] if cluster is not None else []
+    # What a controller made goes with what it is of, and nobody applies it either.
+    left_out = {
+        index for index, each in enumerate(migrated) if index in others or find_owner(each.manifest or {})
+    }
     program = program_of(
-        [replace(each, manifest=None) if index in others else each for index, each in enumerate(migrated)],
+        [replace(each, manifest=None) if index in left_out else each for index, each in enumerate(migrated)],
         running,
+        unchanged={
+            index
+            for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
+            if done.manifest is each.manifest
+        },
     )
     # What nobody applies is not in the program, and is not gone.
     result = [
@@ -243,6 +253,9 @@ def _write(
     if documents := sum(is_no_object(each.manifest) for each in sources):
         verb = "is" if documents == 1 else "are"
         notes = [*notes, f"{count_of(documents, 'document')} without apiVersion and kind {verb} not in it"]
+    if made := sum(index not in others for index in left_out):
+        verb = "is" if made == 1 else "are"
+        notes = [*notes, f"{count_of(made, 'object')} that controllers made {verb} not in it"]
     return _Written(result, program.problems, notes, program=program)
 
 

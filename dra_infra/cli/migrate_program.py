@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import count_of
 from dra_infra.program_writing.checking import check_kinds, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
+from dra_infra.sources.cluster_objects import without_written
 
 _DESCRIPTION = "Objects of a cluster, as components where they can be"
 
@@ -64,12 +65,18 @@ class MigratedProgram(NamedTuple):
             say("all of it is there already; nothing was written")
 
 
-def program_of(migrated: Sequence[Migrated], running: Iterable[Mapping[str, Any]] = ()) -> MigratedProgram:
+def program_of(
+    migrated: Sequence[Migrated],
+    running: Iterable[Mapping[str, Any]] = (),
+    *,
+    unchanged: Collection[int] = (),
+) -> MigratedProgram:
     """The program of what a migration made; objects that were taken out are not in it.
 
     Args:
         migrated: What became of each object.
         running: Objects of the cluster. Components take over those that are the same there.
+        unchanged: Positions of objects that are as they were: those that were read from a cluster are taken over too.
     """
     rows = [
         (index, each)
@@ -77,12 +84,17 @@ def program_of(migrated: Sequence[Migrated], running: Iterable[Mapping[str, Any]
         for each in (*done.added, done.manifest)
         if each is not None
     ]
-    objects = [each for _, each in rows]
+    objects = [without_written(each) for _, each in rows]
     if problems := check_kinds(objects):
         return MigratedProgram("", list(migrated), [], problems)
     there = {_key(each): each for each in running if each.get("kind") in _TAKEN_OVER}
     found = {index: there[_key(each)] for index, each in enumerate(objects) if _key(each) in there}
     imported = {index for index, each in found.items() if is_same_object(objects[index], each)}
+    imported |= {
+        number
+        for number, (index, each) in enumerate(rows)
+        if index in unchanged and each is migrated[index].manifest and each is not objects[number]
+    }
     program = write_program(objects, imported=imported)
     result = list(migrated)
     for (index, _), remarks in zip(rows, program.remarks, strict=True):

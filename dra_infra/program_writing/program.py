@@ -86,7 +86,7 @@ def write_program(objects: Sequence[Mapping[str, Any]], *, imported: Collection[
 
     Args:
         objects: Manifests as plain data, each with apiVersion and kind.
-        imported: Positions of objects that a component takes over, for they are in a cluster as they are here.
+        imported: Positions of objects that are taken over, for they are in a cluster as they are here.
     """
     statements = _Writer(objects, imported).write()
     used = {index for each in statements for index in each.uses}
@@ -235,13 +235,18 @@ class _Writer:
         if found.component != "GpuDeviceClass" or name != metadata["name"]:
             keywords["object_name"] = metadata["name"]
         keywords |= {key: metadata[key] for key in ("labels", "annotations") if metadata.get(key)}
-        if index in self._imported:
-            known = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
-            keywords["opts"] = Call(_OPTIONS, keywords={"import_": known})
+        if options := self._import_of(index):
+            keywords["opts"] = Call(_OPTIONS, keywords=options)
         call = Call(f"dra.{found.component}", [name], keywords)
         statement = _Statement(variable=self._variable(name), call=call, uses=uses, is_component=True)
         self._statements[index] = statement
         return statement
+
+    def _import_of(self, index: int) -> dict[str, Any]:
+        """The option that takes an object over, by its ID; none where it is not in the cluster."""
+        metadata = _metadata(self._objects[index])
+        known = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
+        return {"import_": known} if index in self._imported else {}
 
     def _write_object(self, index: int, remarks: tuple[Remark, ...] = (), *, variable: str = "") -> None:
         """The object as it is, with its claims attached."""
@@ -266,13 +271,16 @@ class _Writer:
         if function == _ANY_RESOURCE:
             token = f"kubernetes:{'' if '/' in version else 'core/'}{version}:{kind}"
             # Of the version of the typed classes, or the engine would start a second provider.
-            opts = Call(_OPTIONS, keywords={"version": Name('version("pulumi-kubernetes")')})
+            options = {"version": Name('version("pulumi-kubernetes")'), **self._import_of(index)}
+            opts = Call(_OPTIONS, keywords=options)
             held = {"apiVersion": version, "kind": kind, **fields}
             statement.call = Call(function, [token, name, held], {"opts": opts})
             return
         keywords = {argument_of(key): value for key, value in fields.items()}
         if function == _CUSTOM_RESOURCE:
             keywords = {"api_version": version, "kind": kind, **keywords}
+        if options := self._import_of(index):
+            keywords["opts"] = Call(_OPTIONS, keywords=options)
         statement.call = Call(function, [name], keywords)
 
     def _namespace(self, name: Any, uses: list[int]) -> Any:

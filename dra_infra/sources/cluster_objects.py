@@ -41,8 +41,8 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
     What a controller made of an object of the input is left out where it would be changed, for the controller makes it anew.
     """
     names = {_identity(each) for each in objects}
-    owners = {index: owner for index, each in enumerate(objects) if (owner := _find_owner(each))}
-    plain = [_without_written(each) for each in objects]
+    owners = {index: owner for index, each in enumerate(objects) if (owner := find_owner(each))}
+    plain = [without_written(each) if workload_kinds().find(each) else each for each in objects]
     own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
     return [
         _leave_out(each, owners[index], is_there=owners[index] in names, settings=settings)
@@ -61,7 +61,7 @@ def _identity(manifest: Mapping[str, Any]) -> _Identity:
     return str(manifest.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
 
-def _find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
+def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
     """The controller of an object that makes pods, or is one; None for what nobody made."""
     metadata = mapping(manifest.get("metadata"))
     for each in mappings(metadata.get("ownerReferences")):
@@ -90,10 +90,10 @@ def _leave_out(
     )
 
 
-def _without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The object without what servers write; the very same one where it was not read from one."""
     metadata = mapping(manifest.get("metadata"))
-    if not metadata.get("uid") or workload_kinds().find(manifest) is None:
+    if not metadata.get("uid"):
         return manifest
     kept = _without(metadata, _WRITTEN)
     if isinstance(kept.get("annotations"), Mapping):

@@ -150,6 +150,54 @@ def test_a_program_written_beside_a_snapshot_takes_over_what_the_cluster_has(
     lab.stack.preview("--expect-no-changes").check()
 
 
+RUNNING = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings, namespace: {namespace}}}
+data: {{a: b}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: {namespace}}}
+spec:
+  replicas: 0
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec: {{containers: [{{name: main, image: "registry.example.com/web:1"}}]}}
+"""
+
+
+def test_what_was_read_from_the_cluster_and_stays_is_taken_over(
+    lab: Lab, cluster_api: Api, tmp_path: Path
+) -> None:
+    objects = list(yaml.safe_load_all(RUNNING.format(namespace=lab.namespace)))
+    kinds = [(f"{each['apiVersion']}/{each['kind']}", each["metadata"]["name"]) for each in objects]
+    for each in objects:
+        cluster_api.create(each)
+    cluster_api.wait_until(
+        "apps/v1/Deployment",
+        "web",
+        lambda each: each.get("status", {}).get("observedGeneration") == 1,
+        namespace=lab.namespace,
+    )
+    before = [cluster_api.get(kind, name, namespace=lab.namespace) for kind, name in kinds]
+    file = tmp_path / "live.yaml"
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": before}))
+    program = dra_infra("migrate", str(file), "--whole-gpus", "--to", "components")
+    program = program[program.index('"""Objects of a cluster') :]
+    assert program.count("import_=") == len(objects)
+
+    imported = lab.up(program)
+
+    assert {each.operation for each in imported.steps} <= {"import", "same", "create", "update"}
+    for (kind, name), was in zip(kinds, before, strict=True):
+        now = cluster_api.get(kind, name, namespace=lab.namespace)
+        assert now["metadata"]["uid"] == was["metadata"]["uid"]
+        assert (now.get("spec"), now.get("data")) == (was.get("spec"), was.get("data"))
+    lab.stack.preview("--expect-no-changes").check()
+
+
 def dra_infra(*arguments: str) -> str:
     """Runs the command, which must succeed, and returns what it prints."""
     result = CliRunner().invoke(app, list(arguments))

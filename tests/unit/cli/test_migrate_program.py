@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,50 @@ def test_the_marker_of_a_secret_is_written_as_no_value(folder: Path):
     assert "to decide: stringData: 1 value of it is secret or only known after `pulumi up`" in done.stderr
     assert "no program was written, for it would lack objects\n" in done.stderr
     assert not (folder / "infra").exists()
+
+
+def live(kind: str, name: str, image: str = "x:1", **more: Any) -> dict[str, Any]:
+    """An object as `kubectl get -o yaml` prints it."""
+    metadata = {
+        "name": name,
+        "namespace": "ml",
+        "uid": "0f6b4d0c-9a9e-4a54-9e4e-6a7b7a3a2f10",
+        "resourceVersion": "5",
+        "managedFields": [{"manager": "kubectl"}],
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+        **more,
+    }
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": {"metadata": {"labels": {"app": name}}}}
+    spec["template"]["spec"] = {"containers": [{"name": "main", "image": image}]}
+    status = {"replicas": 1}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec, "status": status}
+
+
+def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_write(folder: Path):
+    changed = live("Deployment", "train")
+    changed["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": live("ResourceQuota", "pods")["metadata"],
+        "spec": {"hard": {"pods": "5"}},
+        "status": {"used": {"pods": "1"}},
+    }
+    made = live("ReplicaSet", "web-1", ownerReferences=[owner])
+    items = [live("Deployment", "web"), made, changed, quota]
+    (folder / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    done = migrate(folder, "live.json", "--whole-gpus", "--to", "components", "--output", "infra")
+    assert done.returncode == 0
+    assert "1 object that controllers made is not in it\n" in done.stderr
+    text = (folder / "infra" / "__main__.py").read_text()
+    assert [line.strip() for line in text.splitlines() if "import_" in line] == [
+        'opts=pulumi.ResourceOptions(import_="ml/web"),',
+        'opts=pulumi.ResourceOptions(import_="ml/pods"),',
+    ]
+    assert not any(each in text for each in ("uid", "managed", "status", "resource_version", "web-1"))
+    kinds = [each.manifest["kind"] for each in synth(folder / "infra").objects]
+    assert sorted(kinds) == ["Deployment", "Deployment", "ResourceClaimTemplate", "ResourceQuota"]
 
 
 @pytest.mark.parametrize("option", ["--write", "--diff"])
