@@ -46,6 +46,7 @@ class _Node:
     items: list[tuple[int, _Node]] | None = None
 
 
+_INDENT: Final = re.compile(" *")
 _MOST_PAIRS: Final = 100_000
 """Pairs of items of two lists up to which the way with the longest equal parts is looked for."""
 
@@ -127,8 +128,8 @@ class _Patch:
                 raise NotPatchedError("a text of several lines changes")
             # What stands in one line has its comments above.
             line = self._line_start(node.start)
-            indent = re.match(" *", self._text[line:])
             for comment in self._comments(node):
+                indent = _INDENT.match(self._text, line)
                 yield _Edit(line, line, f"{indent[0] if indent else ''}{comment}\n")
             yield _Edit(node.start, node.end, _flow(new))
         elif node.keys is not None:

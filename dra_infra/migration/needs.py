@@ -217,7 +217,7 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
 
 def _why_no_mps(asked: Asked, count: int, number: int, settings: Settings) -> str:
     """Why the pods of a workload cannot share a GPU by one claim; empty where they can, each with what it had."""
-    if asked.profile or count > 1 or number > _MOST_MPS:
+    if asked.profile or count > 1 or number > min(_MOST_MPS, settings.mps_memory):
         return f"the plugin serves one replica of a whole GPU, and at most {_MOST_MPS} of it"
     if not settings.pods:
         return "how many pods would share a claim is not fixed"
