@@ -223,7 +223,9 @@ def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
     assert said(found)[f"spec.nodeSelector[{GFD}replicas]"] == "replica-to-share changed"
     assert found.manifest is not None
     assert "nodeSelector" not in found.manifest["spec"]
-    assert '.productName == "Tesla T4"' in request_of(found)["selectors"][0]["cel"]["expression"]
+    shared, product = (each["cel"]["expression"] for each in request_of(found)["selectors"])
+    assert shared == "device.allowMultipleAllocations"
+    assert '.productName == "Tesla T4"' in product
 
 
 def test_the_strategy_of_a_node_may_be_that_of_its_mig_devices():
