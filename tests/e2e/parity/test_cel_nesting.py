@@ -46,6 +46,7 @@ NESTED: Final = {
     "loops": lambda depth: f"{'[1].all(a,' * depth}true{')' * depth}",
     "maps of loops": lambda depth: f"{'[1].map(a,' * depth}1{')' * depth}.size() == 1",
 }
+# Tried once to the limit: the server takes half a minute for types of so many parts.
 DEEP_TYPES: Final = ("lists", "maps", "indexes of lists", "maps of loops")
 
 
@@ -60,7 +61,12 @@ def test_nothing_is_nested_so_deep_that_it_gets_another_verdict(judges: Judges, 
     environment = environments(minor)[0]
     expressions = [
         *(form(depth) for form in CHAINS.values() for depth in (20, 90, 248, 249, 250, 251)),
-        *(form(depth) for form in NESTED.values() for depth in (24, 98, 200, 249, 250)),
+        *(
+            form(depth)
+            for name, form in NESTED.items()
+            for depth in (24, 98, 200, 249, 250)
+            if name not in DEEP_TYPES or not 98 < depth < 250
+        ),
     ]
     tally = run(judges, ((each, environment) for each in expressions), minor=minor)
     assert not tally.wrong, "\n\n".join(tally.wrong[:10])
