@@ -202,6 +202,7 @@ class WorkloadKind:
             be the whole name of an annotation.
         on_change: What becomes of its pods when a template changes, as the rest of a sentence that starts with the object;
             empty where that is not known.
+        changed_by: Other fields whose change counts as one of a template, each with what it is when it is not there.
     """
 
     group: str
@@ -212,6 +213,14 @@ class WorkloadKind:
     gang_of: Steps = ()
     unmodelled: tuple[tuple[Steps, str], ...] = ()
     on_change: str = ""
+    changed_by: tuple[tuple[Steps, Any], ...] = field(default=(), hash=False)
+
+    def tells_apart(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether fields of `changed_by` differ."""
+        return any(
+            _find_values(one, at, otherwise) != _find_values(other, at, otherwise)
+            for at, otherwise in self.changed_by
+        )
 
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Lists what stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
@@ -388,6 +397,15 @@ def _find_set(value: Any, path: Steps, above: _Found) -> Iterator[_Found]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _find_set(item, rest, (*above, index))
+
+
+def _find_values(value: Any, path: Steps, otherwise: Any) -> list[Any]:
+    """What stands at a path, once for each item of the lists on it."""
+    if not path:
+        return [otherwise if value is None else value]
+    if path[0] != "*":
+        return _find_values(mapping(value).get(path[0]), path[1:], otherwise)
+    return [each for item in mappings(value) for each in _find_values(item, path[1:], otherwise)]
 
 
 def _stars(path: Steps, found: _Found) -> _Found:

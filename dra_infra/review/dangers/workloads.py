@@ -72,7 +72,8 @@ def _find_changed_pods(
     if kind is None or not asks:
         return
     specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
-    if specs[0] != specs[1]:
+    before = change.before.manifest if change.before else {}
+    if specs[0] != specs[1] or kind.tells_apart(before, change.object.manifest):
         yield Danger(
             who=change.ref,
             code="pods-changed",

@@ -293,9 +293,18 @@ def test_pods_of_another_projects_object_that_change_are_a_danger_where_they_use
     template = make.template("trainer", "trainer-1")
     found = dangers(make, [template, a_job_set(make)], [template, a_job_set(make, image="b")])
     assert [(str(each.who), each.code) for each in found] == [("JobSet ml/train", "pods-changed")]
-    assert dangers(make, [template, a_job_set(make)], [template, a_job_set(make, replicas=3)]) == ()
     plain = [[a_job_set(make, template="", image=image)] for image in "ab"]
     assert dangers(make, *plain) == ()
+
+
+def test_more_jobs_of_a_job_set_are_refused_as_its_pods_are(make):
+    template = make.template("trainer", "trainer-1")
+    (danger,) = dangers(make, [template, a_job_set(make)], [template, a_job_set(make, replicas=3)])
+    assert (danger.code, danger.level) == ("pods-changed", "danger")
+    assert "which the webhook of JobSet refuses" in danger.message
+    one = [template, a_job_set(make, replicas=1)]
+    absent = [template, a_job_set(make, replicas=None)]
+    assert dangers(make, one, absent) == ()
 
 
 def test_of_a_kind_whose_changes_are_not_known_a_note_says_so(make):
