@@ -307,6 +307,20 @@ def test_more_jobs_of_a_job_set_are_refused_as_its_pods_are(make):
     assert dangers(make, one, absent) == ()
 
 
+def a_leader_worker_set(make, size=2, image="a", **spec):
+    pods = {"spec": make.pod_spec(template="trainer-1", image=image)}
+    spec = {"leaderWorkerTemplate": {"size": size, "workerTemplate": pods}, **spec}
+    return make.object("LeaderWorkerSet", "serve", spec, api_version="leaderworkerset.x-k8s.io/v1")
+
+
+def test_larger_groups_of_a_leader_worker_set_are_exchanged_and_more_groups_are_not(make):
+    template = make.template("trainer", "trainer-1")
+    before = [template, a_leader_worker_set(make)]
+    (danger,) = dangers(make, before, [template, a_leader_worker_set(make, size=3)])
+    assert (str(danger.who), danger.code) == ("LeaderWorkerSet ml/serve", "pods-changed")
+    assert dangers(make, before, [template, a_leader_worker_set(make, replicas=5)]) == ()
+
+
 def test_of_a_kind_whose_changes_are_not_known_a_note_says_so(make):
     template = make.template("trainer", "trainer-1")
     sides = [
