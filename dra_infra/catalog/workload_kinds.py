@@ -132,6 +132,7 @@ class _KindEntry(_Entry):
     fields: Annotated[dict[_Path, str], Field(max_length=16)] = {}
     annotations: Annotated[dict[str, str], Field(max_length=16)] = {}
     on_change: Annotated[str, Field(max_length=300)] = ""
+    keeps_pods: Annotated[str, Field(max_length=300)] = ""
     changed_by: Annotated[dict[_Path, Any], Field(max_length=16)] = {}
 
     def read(self) -> WorkloadKind:
@@ -142,6 +143,7 @@ class _KindEntry(_Entry):
             gang=read_steps(self.gang_by or "") if self.gang or self.gang_by else None,
             gang_of=read_steps(self.gang_of or ""),
             on_change=self.on_change,
+            keeps_pods=self.keeps_pods,
             changed_by=tuple((read_steps(path), otherwise) for path, otherwise in self.changed_by.items()),
             unmodelled=(
                 *((read_steps(path), SUSPENDED) for path in self.suspended_by),

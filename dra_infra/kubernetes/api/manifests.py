@@ -6,7 +6,7 @@ Nothing of ours is loaded with this module.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 UNKNOWN = "[unknown]"
@@ -31,11 +31,32 @@ def mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
-def value_at(value: Any, *steps: str) -> Any:
-    """Returns what stands below *value* at these keys, None where something on the way is no object or lacks the key."""
+def value_at(value: Any, *steps: str | int) -> Any:
+    """Returns what stands below *value* at these keys and positions, None where something on the way lacks them."""
     for step in steps:
-        value = mapping(value).get(step)
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = mapping(value).get(step)
     return value
+
+
+def find_all(
+    value: Any, path: tuple[str, ...], above: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Places below *value* at a path whose `*` stand for all items of a list or object, with what is there or None."""
+    if not path:
+        yield above, value
+        return
+    step, rest = path[0], path[1:]
+    if step != "*":
+        yield from find_all(mapping(value).get(step), rest, (*above, step))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from find_all(item, rest, (*above, index))
+    else:
+        for name in sorted(map(str, mapping(value))):
+            yield from find_all(value.get(name), rest, (*above, name))
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:

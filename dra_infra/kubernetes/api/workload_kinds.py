@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings, name_of
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, find_all, mapping, mappings, name_of, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 
 Steps = tuple[str, ...]
@@ -115,11 +115,11 @@ class Number:
 
     def read(self, manifest: Mapping[str, Any], stars: _Found) -> int:
         """The number in *manifest*; a value that is no number counts as the default."""
-        value = _whole(_value(manifest, _bind(self.at, stars)), self.default)
+        value = _whole(value_at(manifest, *_bind(self.at, stars)), self.default)
         if self.at_least:
-            value = max(value, _whole(_value(manifest, _bind(self.at_least, stars)), value))
+            value = max(value, _whole(value_at(manifest, *_bind(self.at_least, stars)), value))
         if self.at_most:
-            value = min(value, _whole(_value(manifest, _bind(self.at_most, stars)), value))
+            value = min(value, _whole(value_at(manifest, *_bind(self.at_most, stars)), value))
         return max(value - self.less, 0)
 
 
@@ -157,8 +157,11 @@ class PodPart:
 
     def find(self, manifest: Mapping[str, Any]) -> list[tuple[_Found, Mapping[str, Any]]]:
         """The templates, or pod specs, with where they are."""
-        found = list(_descend(manifest, self.path, ()))
-        return found or (list(_descend(manifest, self.otherwise, ())) if self.otherwise else found)
+        for path in (self.path, self.otherwise):
+            found = [each for each in find_all(manifest, path) if isinstance(each[1], Mapping)]
+            if found or not self.otherwise:
+                break
+        return found
 
     def compose(self, manifest: Mapping[str, Any], stars: _Found) -> tuple[dict[str, Any], dict[str, str]]:
         """The composed pod spec with what the `*` stand for, and where its parts are in the object.
@@ -169,7 +172,7 @@ class PodPart:
         places: dict[str, str] = {}
         for name, paths in self.composed:
             for at in (_bind(path, stars) for path in paths):
-                value = _value(manifest, at)
+                value = value_at(manifest, *at)
                 if name in _CONTAINERS and value is not None:
                     found = list(enumerate(value)) if isinstance(value, list) else [("", value)]
                     for step, item in found:
@@ -202,6 +205,7 @@ class WorkloadKind:
             be the whole name of an annotation.
         on_change: What becomes of its pods when a template changes, as the rest of a sentence that starts with the object;
             empty where that is not known.
+        keeps_pods: The same of a kind whose running pods stay as they are.
         changed_by: Other fields whose change counts as one of a template, each with what it is when it is not there.
     """
 
@@ -213,14 +217,16 @@ class WorkloadKind:
     gang_of: Steps = ()
     unmodelled: tuple[tuple[Steps, str], ...] = ()
     on_change: str = ""
+    keeps_pods: str = ""
     changed_by: tuple[tuple[Steps, Any], ...] = field(default=(), hash=False)
 
-    def tells_apart(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        """Whether fields of `changed_by` differ."""
-        return any(
-            _find_values(one, at, otherwise) != _find_values(other, at, otherwise)
-            for at, otherwise in self.changed_by
-        )
+    def find_changed_by(self, manifest: Mapping[str, Any]) -> list[Any]:
+        """The values of the fields of `changed_by`."""
+        return [
+            otherwise if value is None else value
+            for path, otherwise in self.changed_by
+            for _, value in find_all(manifest, path)
+        ]
 
     def find_holders(self, manifest: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Lists what stands in the place of each pod spec, with its path; composed pod specs stand nowhere."""
@@ -236,15 +242,18 @@ class WorkloadKind:
     def find_set(self, manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         """The fields of `unmodelled` that are set, with what the controller does."""
         return tuple(
-            (show_steps(at), why) for path, why in self.unmodelled for at in _find_set(manifest, path, ())
+            (show_steps(at), why)
+            for path, why in self.unmodelled
+            for at, value in find_all(manifest, path)
+            if value
         )
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
-        namespace = str(_value(manifest, ("metadata", "namespace")) or "")
+        namespace = str(value_at(manifest, "metadata", "namespace") or "")
         whole = ObjectRef(name_kind(self.kind, self.group), name_of(manifest), namespace)
-        least = max(_whole(_value(manifest, self.gang_of), 0), 0)
-        is_gang = self.gang is not None and _value(manifest, self.gang)
+        least = max(_whole(value_at(manifest, *self.gang_of), 0), 0)
+        is_gang = self.gang is not None and value_at(manifest, *self.gang)
         unmodelled = self.find_set(manifest)
         for part in self.parts:
             for found, holder in part.find(manifest):
@@ -256,7 +265,7 @@ class WorkloadKind:
                 if not isinstance(spec, Mapping) or (part.composed and not spec):
                     continue
                 written = {} if part.is_spec else mapping(mapping(holder.get("metadata")).get("labels"))
-                scales = part.most and (not part.autoscaled_by or _value(manifest, part.autoscaled_by))
+                scales = part.most and (not part.autoscaled_by or value_at(manifest, *part.autoscaled_by))
                 numbers = part.least if scales and part.least else part.numbers
                 counted = (*numbers, *(part.most if scales else ()))
                 yield PodTemplate(
@@ -270,14 +279,14 @@ class WorkloadKind:
                     uncounted=tuple(
                         show_steps(at)
                         for each in counted
-                        if _value(manifest, at := _bind(each.at, stars)) in (UNKNOWN, SECRET)
+                        if value_at(manifest, *(at := _bind(each.at, stars))) in (UNKNOWN, SECRET)
                     ),
                     malformed=tuple(
                         show_steps(at)
                         for each in counted
                         for path in (each.at, each.at_most)
                         if path and path[-1] in _COUNTS
-                        if not _is_count(_value(manifest, at := _bind(path, stars)))
+                        if not _is_count(value_at(manifest, *(at := _bind(path, stars))))
                     ),
                     gang=Gang(whole, least or None) if is_gang else None,
                     unmodelled=unmodelled,
@@ -315,12 +324,24 @@ SUSPENDED: Final = "no pods until it is resumed; they are placed as if it were"
 """Words for a field that suspends an object."""
 
 
+# manageReplicas in pkg/controller/replicaset/replica_set.go, and syncCronJob in pkg/controller/cronjob/cronjob_controllerv2.go.
+_KEPT_PODS: Final = "keeps its running pods as they are; those that it makes from then on are new ones"
+_KEPT: Final = {
+    "ReplicationController": _KEPT_PODS,
+    "ReplicaSet": _KEPT_PODS,
+    "CronJob": "keeps the Jobs that run as they are; those that it starts from then on have the new pods",
+}
+
+
 def _of_kubernetes(
     group: str, kind: str, path: str, *numbers: Number, each_node: bool = False
 ) -> WorkloadKind:
     parts = (PodPart(path=read_steps(path), numbers=numbers, each_node=each_node),)
     unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
-    return WorkloadKind(group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled)
+    kept = _KEPT.get(kind, "")
+    return WorkloadKind(
+        group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled, keeps_pods=kept
+    )
 
 
 _REPLICAS: Final = Number(at=("spec", "replicas"))
@@ -347,20 +368,6 @@ BUILT_IN: Final = WorkloadKinds(
 """The kinds of Kubernetes itself."""
 
 
-def _descend(value: Any, steps: Steps, above: _Found) -> Iterator[tuple[_Found, Mapping[str, Any]]]:
-    if not steps:
-        if isinstance(value, Mapping):
-            yield above, value
-        return
-    step, rest = steps[0], steps[1:]
-    if step == "*" and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _descend(item, rest, (*above, index))
-    elif isinstance(value, Mapping):
-        for name in sorted(map(str, value)) if step == "*" else [step]:
-            yield from _descend(value.get(name), rest, (*above, name))
-
-
 _CONTAINERS: Final = ("containers", "initContainers")
 
 _OF_A_CONTAINER: Final = ("name", "image", "command", "args", "env", "envFrom", "resources", "restartPolicy")
@@ -385,29 +392,6 @@ def _without_variables(value: Any) -> Any:
     return UNKNOWN if isinstance(value, str) and "{{" in value else value
 
 
-def _find_set(value: Any, path: Steps, above: _Found) -> Iterator[_Found]:
-    """Places at a path that hold anything but false or nothing."""
-    if not path:
-        if value:
-            yield above
-        return
-    step, rest = path[0], path[1:]
-    if step != "*":
-        yield from _find_set(mapping(value).get(step), rest, (*above, step))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _find_set(item, rest, (*above, index))
-
-
-def _find_values(value: Any, path: Steps, otherwise: Any) -> list[Any]:
-    """What stands at a path, once for each item of the lists on it."""
-    if not path:
-        return [otherwise if value is None else value]
-    if path[0] != "*":
-        return _find_values(mapping(value).get(path[0]), path[1:], otherwise)
-    return [each for item in mappings(value) for each in _find_values(item, path[1:], otherwise)]
-
-
 def _stars(path: Steps, found: _Found) -> _Found:
     """Returns what each `*` of a path stands for at one place that was found."""
     return tuple(at for step, at in zip(path, found, strict=False) if step == "*")
@@ -417,15 +401,6 @@ def _bind(path: Steps, stars: _Found) -> _Found:
     """A path with what its `*` stand for."""
     left = iter(stars)
     return tuple(next(left, step) if step == "*" else step for step in path)
-
-
-def _value(value: Any, steps: Iterable[str | int]) -> Any:
-    for step in steps:
-        if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-        else:
-            value = mapping(value).get(step)
-    return value
 
 
 _COUNTS: Final = ("completions", "parallelism", "replicas")
@@ -453,12 +428,12 @@ def _name(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> str:
     if part.name == ("*",):
         return str(stars[-1]) if stars else ""
     if len(part.name) > 1:
-        return str(_value(manifest, _bind(part.name, stars)) or UNKNOWN)
+        return str(value_at(manifest, *_bind(part.name, stars)) or UNKNOWN)
     return part.name[0] if part.name else ""
 
 
 def _labels(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> dict[str, str]:
-    found = ((key, _value(manifest, _bind(path, stars))) for key, path in part.labels)
+    found = ((key, value_at(manifest, *_bind(path, stars))) for key, path in part.labels)
     return {key: value for key, value in found if isinstance(value, str)}
 
 

@@ -71,14 +71,14 @@ def _find_changed_pods(
     asks = any(each.claims for each in (*old, *new))
     if kind is None or not asks:
         return
-    specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
     before = change.before.manifest if change.before else {}
-    if specs[0] != specs[1] or kind.tells_apart(before, change.object.manifest):
+    specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
+    if specs[0] != specs[1] or kind.find_changed_by(before) != kind.find_changed_by(change.object.manifest):
         yield Danger(
             who=change.ref,
             code="pods-changed",
-            message=kind.on_change or _CHANGED_PODS,
-            hint="make the change while it runs nothing, or under another name",
+            message=kind.on_change or kind.keeps_pods or _CHANGED_PODS,
+            hint="" if kind.keeps_pods else "make the change while it runs nothing, or under another name",
             level="danger" if kind.on_change else "note",
         )
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dra_infra.catalog.workload_kinds import read_workload_kinds
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
@@ -11,9 +12,9 @@ from dra_infra.review.reviews import find_dangers
 H100 = "H100 80GB HBM3"
 
 
-def dangers(make, before, after, *, placed=None):
+def dangers(make, before, after, *, placed=None, kinds=None):
     base, head = make.program(*before), make.program(*after)
-    return find_dangers(Comparison.of(compare_programs(base, head), base, head, after=placed))
+    return find_dangers(Comparison.of(compare_programs(base, head), base, head, after=placed, kinds=kinds))
 
 
 def codes(found):
@@ -323,23 +324,51 @@ def test_larger_groups_of_a_leader_worker_set_are_exchanged_and_more_groups_are_
 
 def test_of_a_kind_whose_changes_are_not_known_a_note_says_so(make):
     template = make.template("trainer", "trainer-1")
+    entry = {"kind": "TrainingRun", "group": "ml.example.com", "parts": [{"template": "spec.template"}]}
     sides = [
         make.object(
-            "PyTorchJob",
+            "TrainingRun",
             "train",
-            {
-                "pytorchReplicaSpecs": {
-                    "Worker": {"template": {"spec": make.pod_spec(template="trainer-1", image=image)}}
-                }
-            },
-            api_version="kubeflow.org/v1",
+            {"template": {"spec": make.pod_spec(template="trainer-1", image=image)}},
+            api_version="ml.example.com/v1",
         )
         for image in "ab"
     ]
-    (note,) = dangers(make, *([template, each] for each in sides))
-    assert (str(note.who), note.code, note.level) == ("PyTorchJob ml/train", "pods-changed", "note")
+    kinds = read_workload_kinds({"kinds": [entry]}, "kinds.yaml")
+    (note,) = dangers(make, *([template, each] for each in sides), kinds=kinds)
+    assert (str(note.who), note.code, note.level) == ("TrainingRun ml/train", "pods-changed", "note")
     assert note.message.endswith("what its controller does with those that run is not known here")
-    assert dangers(make, *([template, sides[0]] for _ in "ab")) == ()
+    assert dangers(make, *([template, sides[0]] for _ in "ab"), kinds=kinds) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "at", "level", "words"),
+    [
+        ("CronJob", "batch/v1", "jobTemplate.spec.template", "note", "keeps the Jobs that run"),
+        ("ReplicaSet", "apps/v1", "template", "note", "keeps its running pods as they are"),
+        ("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs.Worker.template", "note", "keeps its running pods"),
+        ("RayJob", "ray.io/v1", "rayClusterSpec.headGroupSpec.template", "note", "keeps its Ray cluster as it is"),
+        ("VirtualMachine", "kubevirt.io/v1", "template", "note", "until that is restarted"),
+        ("Notebook", "kubeflow.org/v1", "template", "danger", "stops its pod before the new one starts"),
+        ("SparkApplication", "sparkoperator.k8s.io/v1beta2", "driver.template", "danger", "submitted anew"),
+        ("LLMInferenceService", "serving.kserve.io/v1alpha2", "", "danger", "as its Deployment does"),
+    ],
+)  # fmt: skip
+def test_what_a_controller_does_with_pods_that_run_is_told_of_each_kind(
+    make, kind, api_version, at, level, words
+):
+    template = make.template("trainer", "trainer-1")
+
+    def side(image):
+        pods = make.pod_spec(template="trainer-1", image=image)
+        spec = {"spec": pods} if at else {"template": pods}
+        for step in reversed(at.split(".") if at else []):
+            spec = {step: spec}
+        return [template, make.object(kind, "one", spec, api_version=api_version)]
+
+    (found,) = dangers(make, side("a"), side("b"))
+    assert (found.code, found.level, bool(found.hint)) == ("pods-changed", level, level == "danger")
+    assert words in found.message
 
 
 def test_the_webhook_of_volcano_refuses_pods_that_change(make):
