@@ -34,6 +34,7 @@ _KARPENTER: Final = "karpenter.k8s.aws/instance-"
 _EC2_NAME: Final = re.compile(
     r"(?P<family>(?P<category>[a-z]+)(?P<generation>\d+)[a-z0-9-]*)\.(?P<size>[a-z0-9-]+)"
 )
+_AZURE: Final = "Standard_"  # Names of Azure begin with it, and people leave it out.
 _PERCENT: Final = re.compile(r"\d{1,3}(\.\d{1,9})?%", re.ASCII)
 _STORAGE: Final = "ephemeral-storage"
 _MEBIBYTE: Final = 1024**2
@@ -117,7 +118,7 @@ def machines() -> Mapping[str, CloudMachine]:
 def refusal_of(name: str) -> RefusedMachines | None:
     """Why a machine that is known is no fleet; None for any other name."""
     refused = (each for cloud in clouds().values() for each in cloud.refused)
-    return next((each for each in refused if name in each.machines), None)
+    return next((each for each in refused if {name, f"{_AZURE}{name}"} & {*each.machines}), None)
 
 
 @cache
@@ -129,7 +130,8 @@ def node_kinds() -> Mapping[str, FleetKind]:
 @cache
 def node_names() -> Mapping[str, str]:
     """Every name that a fleet or a machine can be asked for by, with the one that it has."""
-    return {**fleet_names(), **{name: name for name in machines()}}
+    short = {name.removeprefix(_AZURE): name for name in machines()}
+    return {**fleet_names(), **short, **{name: name for name in machines()}}
 
 
 @cache

@@ -13,7 +13,7 @@ from dra_infra.catalog.charts import bare_version, charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gate_rules_of, gates_of
 from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import capabilities_of, find_products, systems
-from dra_infra.catalog.machines import machines, node_kinds, node_names
+from dra_infra.catalog.machines import machines, node_kinds, node_names, refusal_of
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
 from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 
@@ -171,6 +171,14 @@ def _machines() -> dict[str, Entry]:
     return entries
 
 
+def _find_machines(text: str) -> dict[str, Entry]:
+    """A machine by one of its names, in any case of letters; one that cannot be a fleet is refused with the reason."""
+    name = text.strip()
+    if refusal := refusal_of(name):
+        raise NameNotKnownError(f"{name} {refusal.because}: {refusal.hint}")
+    return _exactly(_machines)(node_names().get(name, name))
+
+
 def _charts() -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     for name, chart in charts().items():
@@ -230,7 +238,7 @@ SECTIONS: Final[Mapping[str, Section]] = {
         "machines of clouds, which are fleets too",
         _machines,
         ("cloud", "gpu", "gpus", "cpu", "memory"),
-        _exactly(_machines),
+        _find_machines,
         lambda: list(machines()),
     ),
     "charts": Section(

@@ -177,9 +177,14 @@ def test_no_name_is_a_fleet_and_a_machine_and_a_node_is_found_by_its_label():
     names = list(
         itertools.chain(node_kinds(), (other for kind in fleet_kinds().values() for other in kind.also))
     )
-    assert len(names) == len(set(names)) == len(node_names())
+    short = [name.removeprefix("Standard_") for name in names if name.startswith("Standard_")]
+    assert len(names) == len(set(names)) == len(node_names()) - len(short)
     (node,) = load_fleet("a4-highgpu-8g").nodes
     assert node_kinds()[node.labels[INSTANCE_TYPE]].gpu == "NVIDIA B200"
+
+
+def test_a_machine_of_azure_is_found_without_the_beginning_of_its_name_too():
+    assert load_fleet("ND96isr_H200_v5 x 2") == load_fleet("Standard_ND96isr_H200_v5 x 2")
 
 
 def test_pci_of_p4d_is_what_its_driver_published():
@@ -227,6 +232,8 @@ def test_gpus_and_network_interfaces_of_p4d_are_paired_by_their_pcie_root():
     [
         ("g6f.xlarge", "a part of an L4", "g6.xlarge"),
         ("Standard_NV36ads_A10_v5 x 2", "vGPUs of an A10", "whole GPUs"),
+        ("ND96isr_MI300X_v5", "has AMD GPUs", "mi300x"),
+        ("dl1.24xlarge", "has Gaudi accelerators of the first generation", "gaudi2"),
         ("a4x-highgpu-4g", "a node of a rack", "gb200-nvl72"),
         ("standard_nd96isr_h100_v5", "there is no fleet", "did you mean Standard_ND96isr_H100_v5?"),
         ("p5.48xlargex2", "there is no fleet", "write p5.48xlarge x 2"),

@@ -94,6 +94,7 @@ def test_a_fleet_is_found_by_its_other_names(capsys):
     assert list(entries(capsys, "fleets", "DGX-H100")) == ["hgx-h100"]
     assert entries(capsys, "fleets", "p5.4xlarge")["p5.4xlarge"]["count"] == 1
     assert entries(capsys, "machines", "P5.48XLARGE")["p5.48xlarge"]["gpu"] == "NVIDIA H100 80GB HBM3"
+    assert "Standard_ND96isr_H200_v5" in entries(capsys, "machines", "ND96isr_H200_v5")
 
 
 def test_a_driver_tells_its_gates_rules_and_what_it_publishes(capsys):
@@ -166,3 +167,8 @@ def test_raw_numbers_of_a_fleet_are_in_json_only(capsys):
     assert run("fleets", "hgx-h100", as_json=True) == 0
     invented = json.loads(capsys.readouterr().out)["entries"]["hgx-h100"]["invented"]
     assert {"pci", "fabric"} <= set(invented)
+
+
+def test_a_machine_that_cannot_be_a_fleet_is_told_with_the_reason():
+    with pytest.raises(NameNotKnownError, match="Standard_ND96isr_MI300X_v5 has AMD GPUs: ask for mi300x"):
+        run("machines", "Standard_ND96isr_MI300X_v5", as_json=False)
