@@ -119,10 +119,12 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     billing = _read_billing(document, file, read, problems)
     if problems:
         raise FleetError(problems)
+    notes = _name_untimed(read, billing.per)
     if "prices" not in document:
-        return DescribedFleet(file, groups, read, billing)
+        return DescribedFleet(file, groups, read, billing, notes)
     prices = _read_beside(document["prices"], file)
-    return DescribedFleet(file, groups, _with_prices(read, prices), billing, _name_unused(read, prices))
+    notes += _name_unused(read, prices)
+    return DescribedFleet(file, groups, _with_prices(read, prices), billing, notes)
 
 
 def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup | None, list[Problem]]:
@@ -279,6 +281,16 @@ def _name_unused(pools: Sequence[_Pool], prices: Mapping[str, Decimal]) -> tuple
     are = "is no pool or machine" if len(unused) == 1 else "are no pools or machines"
     named = join_words(name[:80] for name in unused)
     return (f"prices: {named} {are} of this fleet; {meant} are {join_words(known, most=8)}",)
+
+
+def _name_untimed(pools: Sequence[PoolOfGroup], per: str) -> tuple[str, ...]:
+    """A note on prices that are taken for another time than an hour because those of other pools are."""
+    untimed = [each.name for each in pools if each.price is not None and not each.per]
+    if not untimed or per == "hour":
+        return ()
+    return (
+        f"prices of {join_words(untimed, most=8)} say no time, and count per {per} as those of others do",
+    )
 
 
 def _refused(path: str, message: str, hint: str) -> Problem:

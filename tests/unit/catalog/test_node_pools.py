@@ -53,6 +53,17 @@ def refused(write):
     return refused
 
 
+def test_prices_that_say_no_time_beside_those_for_a_day_are_named(write):
+    def notes(per):
+        timed = {"name": "b", "nodes": "l4", "max": 3, "price": 24, "per": per}
+        fleet = load_fleet(write({"pools": [{"name": "a", "nodes": "l4", "max": 3, "price": 1}, timed]}))
+        assert fleet.billing.per == per
+        return [each for each in fleet.notes if each.startswith("prices ")]
+
+    assert notes("day") == ["prices of a say no time, and count per day as those of others do"]
+    assert notes("hour") == []
+
+
 def test_a_fleet_has_the_nodes_that_its_pools_have_now(write):
     fleet = load_fleet(write(POOLS))
     assert [node.name for node in fleet.nodes] == ["a3-0", "a3-1", "t4-0"]
