@@ -18,7 +18,8 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.rolling import Rollover, step_rollovers
-from dra_infra.review.rollout import NEW, Outlook, Rollout, foresee_rollout
+from dra_infra.review.comparison import NEW
+from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout
 
 _ROLLING: Final = ("Deployment", "StatefulSet")
 

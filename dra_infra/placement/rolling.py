@@ -32,6 +32,8 @@ class Rollover:
         surge: Pods on top of *replicas* meanwhile.
         unavailable: Pods that may be missing meanwhile.
         kept: Old pods that stay as they are: the partition of a StatefulSet.
+        parts: What is exchanged at once: by part of both objects, its pods in one old and in one new group. The numbers above
+            are those of groups; a Deployment's are of one pod.
         on_each: One pod on each node, exchanged there, as those of a DaemonSet; with a surge the new one comes first. The
             other numbers are not looked at.
     """
@@ -43,6 +45,7 @@ class Rollover:
     surge: int
     unavailable: int
     kept: int = 0
+    parts: tuple[tuple[str, int, int], ...] = (("", 1, 1),)
     on_each: bool = False
 
 
@@ -51,8 +54,8 @@ class Progress:
     """How far a rollover comes.
 
     Args:
-        started: New pods that found a place.
-        wanted: New pods of its end.
+        started: New pods, or groups of them, that found a place.
+        wanted: Those of its end.
         nearest: The node that comes nearest to taking the next one, where that is known.
     """
 
@@ -103,7 +106,7 @@ def step_rollovers(
     board = _Board(opened.free)
     try:
         _fill(board, workloads, moving, {each.new for each in rollovers})
-        steps = [_start(each, board, workloads) for each in moving]
+        steps = [(_NodeByNode if each.on_each else _Step)(each, board, workloads) for each in moving]
         # All take their step before it is asked whether one moved.
         while sum(step.take() for step in steps):
             pass
@@ -121,13 +124,16 @@ class _TooLongError(Exception):
 
 
 def _is_decided(workloads: Mapping[ObjectRef, Workload], rollover: Rollover) -> bool:
-    new, old = workloads.get(rollover.new), workloads.get(rollover.old)
-    if new is None or isinstance(new.plan, Undecided):
+    new, old = (
+        [workloads[owner] for part, *_ in rollover.parts if (owner := replace(whole, part=part)) in workloads]
+        for whole in (rollover.new, rollover.old)
+    )
+    if not new or any(isinstance(each.plan, Undecided) for each in (*new, *old)):
         return False
-    if old is None:
-        return True
     # A claim that pods share is held until the last of them has gone, which is not followed here.
-    return not isinstance(old.plan, Undecided) and not any(entry.shared for entry in old.plan.entries)
+    return not any(
+        entry.shared for each in old if isinstance(each.plan, PodPlan) for entry in each.plan.entries
+    )
 
 
 def _fill(
@@ -137,9 +143,11 @@ def _fill(
     new: set[ObjectRef],
 ) -> None:
     """Place what runs before."""
-    running = {each.old: each.running for each in moving}
+    running = {
+        replace(each.old, part=part): each.running * pods for each in moving for part, pods, _ in each.parts
+    }
     for owner, workload in workloads.items():
-        if owner in new or isinstance(workload.plan, Undecided):
+        if owner.whole in new or isinstance(workload.plan, Undecided):
             continue
         if workload.replicas is None:
             board.place_on_each(owner, workload.plan)
@@ -152,37 +160,56 @@ def _fill(
 class _Step:
     """One rollover on its way."""
 
-    def __init__(self, rollover: Rollover, board: _Board, new: Workload, old: Workload | None) -> None:
+    def __init__(self, rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> None:
         self.rollover = rollover
         self.started = 0
         self._board = board
-        assert isinstance(new.plan, PodPlan)  # noqa: S101  (only what is decided steps)
-        self._plan = new.plan
+        self._new: list[tuple[ObjectRef, PodPlan]] = []
+        self._old: list[tuple[ObjectRef, int]] = []
+        for part, before, after in rollover.parts:
+            new, old = replace(rollover.new, part=part), replace(rollover.old, part=part)
+            plan = workloads[new].plan if new in workloads else None
+            if isinstance(plan, PodPlan):
+                self._new += [(new, plan)] * after
+            if before and old in workloads:
+                self._old.append((old, before))
         # Old pods without claims hold nothing that is followed here.
-        self._left = rollover.running if old is None else len(board.nodes_of(rollover.old))
+        placed = [len(board.nodes_of(owner)) // pods for owner, pods in self._old]
+        self._left = min(placed, default=rollover.running)
 
     def progress(self) -> Progress:
         """How far it has come."""
         told = self.rollover
         progress = Progress(started=self.started, wanted=told.replicas - told.kept)
-        return (
-            progress
-            if progress.ends
-            else replace(progress, nearest=self._board.find_nearest_node(self._plan))
-        )
+        if progress.ends:
+            return progress
+        number, plan = self._place()
+        nearest = self._board.find_nearest_node(plan) if plan else None
+        self._board.take_back(number)
+        return replace(progress, nearest=nearest)
+
+    def _place(self) -> tuple[int, PodPlan | None]:
+        """Place one new pod, or those of a group: how many find a place, and the first that finds none."""
+        for number, (owner, plan) in enumerate(self._new):
+            if not self._board.place(owner, plan):
+                return number, plan
+        return len(self._new), None
 
     def take(self) -> bool:
         """Start and stop what is allowed now; whether anything moved."""
         told, moved = self.rollover, False
         while self.started < min(told.replicas, told.replicas + told.surge - self._left):
-            if not self._board.place(told.new, self._plan):
+            number, plan = self._place()
+            if plan is not None:
+                self._board.take_back(number)
                 break
             self.started += 1
             moved = True
         above = self._left + self.started - (told.replicas - told.unavailable)
         stopped = min(above, self._left - told.kept)
         if stopped > 0:
-            self._board.stop(told.old, stopped)
+            for owner, pods in self._old:
+                self._board.stop(owner, stopped * pods)
             self._left -= stopped
             moved = True
         return moved
@@ -191,16 +218,16 @@ class _Step:
 class _NodeByNode:
     """A rollout on its way that exchanges the pod of each node on that node."""
 
-    def __init__(self, rollover: Rollover, board: _Board, new: Workload, old: Workload | None) -> None:
+    def __init__(self, rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> None:
         self.rollover = rollover
         self._board = board
-        assert isinstance(new.plan, PodPlan)  # noqa: S101  (only what is decided steps)
-        self._plan = new.plan
+        plan = workloads[rollover.new].plan
+        assert isinstance(plan, PodPlan)  # noqa: S101  (only what is decided steps)
+        self._plan = plan
         # Where the new pods may not go, the old ones only stop.
-        may_go = board.open_to(new.plan)
-        self._waiting = (
-            may_go if old is None else [each for each in board.nodes_of(rollover.old) if each in may_go]
-        )
+        self._waiting = board.open_to(plan)
+        if rollover.old in workloads:
+            self._waiting = [each for each in board.nodes_of(rollover.old) if each in self._waiting]
         self._wanted = len(self._waiting)
 
     def progress(self) -> Progress:
@@ -221,11 +248,6 @@ class _NodeByNode:
         self._waiting = [node for node in self._waiting if node not in placed]
         # What stopped leaves room for others, also where the new pods do not fit.
         return stopped or bool(placed)
-
-
-def _start(rollover: Rollover, board: _Board, workloads: Mapping[ObjectRef, Workload]) -> _Step | _NodeByNode:
-    new, old = workloads[rollover.new], workloads.get(rollover.old)
-    return _NodeByNode(rollover, board, new, old) if rollover.on_each else _Step(rollover, board, new, old)
 
 
 class _Board:
@@ -278,6 +300,10 @@ class _Board:
         gone = {at for at, (whose, _, pod) in enumerate(self._pods) if whose == owner and pod.node in nodes}
         self._remove(gone)
         return bool(gone)
+
+    def take_back(self, number: int) -> None:
+        """Remove the pods that were placed last."""
+        self._remove(set(range(len(self._pods) - number, len(self._pods))))
 
     def _remove(self, gone: Set[int]) -> None:
         if not gone:

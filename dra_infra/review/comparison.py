@@ -5,14 +5,15 @@ All of it is found once, and read by those who look for dangers.
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.kubernetes.api.manifests import mappings, value_at
+from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.placement.placement import Placement
@@ -60,6 +61,15 @@ class ProgramIndex:
             needs=needs,
             users={ref: tuple(sorted(owners)) for ref, owners in users.items()},
         )
+
+    def by_object(self) -> defaultdict[ObjectRef, list[PodTemplate]]:
+        """The pods of each object, of all of its parts."""
+        found: defaultdict[ObjectRef, list[PodTemplate]] = defaultdict(list)
+        for owner, pods in self.pods.items():
+            # A PodTemplate makes no pods by itself.
+            if owner.kind != "PodTemplate":
+                found[owner.whole].append(pods)
+        return found
 
     def team_of(self, owner: ObjectRef, label: str) -> str:
         """What a label of a workload says, else that of its pods; empty where neither has it."""
@@ -161,6 +171,7 @@ class Comparison:
         users: Who names an object after the change: objects of the head, and what runs beside both programs.
         moved: URNs of deleted objects that another resource creates.
         rolling: URNs of changes that exchange pods with claims.
+        exchanged: URNs of other changes of what such pods come from, with which their controllers deal in their own way.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
@@ -176,6 +187,7 @@ class Comparison:
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
     moved: frozenset[str]
     rolling: frozenset[str]
+    exchanged: frozenset[str]
     kinds: WorkloadKinds | None = field(default=None, repr=False)
 
     @classmethod
@@ -195,6 +207,8 @@ class Comparison:
         own = frozenset(key_of(ref) for ref in (*base_index.objects, *head_index.objects))
         users, others = head_index.users, _index_others(running, own).users
         gone = (each for each in changes if each.action == "deleted")
+        pods = base_index.by_object(), head_index.by_object()
+        known = kinds or workload_kinds()
         return cls(
             changes=changes,
             base=base,
@@ -208,6 +222,7 @@ class Comparison:
             users={ref: (*users.get(ref, ()), *others.get(ref, ())) for ref in {*users, *others}},
             moved=frozenset(each.urn for each in gone if each.ref in head_index.objects),
             rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
+            exchanged=frozenset(each.urn for each in changes if _exchanges(each, *pods, known)),
             kinds=kinds,
         )
 
@@ -217,6 +232,21 @@ def _rolls(change: Change, base: ProgramIndex, head: ProgramIndex) -> bool:
         return False
     old, new = base.pods.get(change.ref), head.pods.get(change.ref)
     return old is not None and new is not None and bool(new.claims) and old.spec != new.spec
+
+
+def _exchanges(
+    change: Change,
+    base: Mapping[ObjectRef, Sequence[PodTemplate]],
+    head: Mapping[ObjectRef, Sequence[PodTemplate]],
+    kinds: WorkloadKinds,
+) -> bool:
+    kind = kinds.find(change.object.manifest) if change.action == "changed" else None
+    if change.before is None or kind is None or change.ref.kind in ROLLING_KINDS:
+        return False
+    old, new = base.get(change.before.ref, ()), head.get(change.ref, ())
+    specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
+    fields = [kind.find_changed_by(each.manifest) for each in (change.before, change.object)]
+    return any(each.claims for each in (*old, *new)) and (specs[0] != specs[1] or fields[0] != fields[1])
 
 
 def _index_others(running: Running, own: frozenset[Key]) -> ProgramIndex:
@@ -232,3 +262,66 @@ def _index_others(running: Running, own: frozenset[Key]) -> ProgramIndex:
 def _is_made(manifest: Mapping[str, Any]) -> bool:
     references = get_field(manifest, "metadata.ownerReferences")
     return isinstance(references, list) and bool(references)
+
+
+NEW: Final = "+new"
+"""Told apart from names of the base, for an object may change under its name; no name can hold a plus sign."""
+
+_NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
+_RULE: Final = "DeviceTaintRule"
+
+
+def both_generations(
+    base: Program, head: Program, pods: Mapping[ObjectRef, int | None], kinds: WorkloadKinds | None = None
+) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
+    """The objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
+
+    Args:
+        base: What runs.
+        head: What is rolled out.
+        pods: How many pods, or groups, each of these workloads of the head gets; None for one per node.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+
+    Returns:
+        The objects, and what each renamed workload is called.
+    """
+    known = {item.ref: item.manifest for item in base.objects}
+    renamed = {
+        (item.ref.kind, item.ref.name)
+        for item in head.objects
+        if item.ref.kind in _NAMES and known.get(item.ref) != item.manifest
+    }
+    manifests = [item.manifest for item in base.objects if item.ref.kind != _RULE]
+    manifests += [item.manifest for item in head.objects if item.ref.kind == _RULE]
+    owners: dict[ObjectRef, ObjectRef] = {}
+    for item in head.objects:
+        if (item.ref.kind, item.ref.name) in renamed or item.ref in pods:
+            manifest = copy.deepcopy(dict(item.manifest))
+            if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("spec"), dict):
+                continue
+            manifest["metadata"]["name"] = f"{item.ref.name}{NEW}"
+            if item.ref in pods:
+                if pods[item.ref] is not None:
+                    manifest["spec"]["replicas"] = pods[item.ref]
+                owners[replace(item.ref, name=f"{item.ref.name}{NEW}")] = item.ref
+            _rename(manifest, renamed, kinds or workload_kinds())
+            manifests.append(manifest)
+    return manifests, owners
+
+
+def _rename(manifest: Mapping[str, Any], renamed: set[tuple[str, str]], kinds: WorkloadKinds) -> None:
+    """Let a copy of an object name the new claims and classes."""
+    kind = kinds.find(manifest)
+    for _, spec in kind.find_holders(manifest) if kind else ():
+        for entry in mappings(mapping(spec).get("resourceClaims")):
+            _suffix(entry, "resourceClaimName", "ResourceClaim", renamed)
+            _suffix(entry, "resourceClaimTemplateName", "ResourceClaimTemplate", renamed)
+    for path in ("spec.devices.requests", "spec.spec.devices.requests"):
+        for request in mappings(get_field(manifest, path)):
+            for part in (request.get("exactly"), *mappings(request.get("firstAvailable"))):
+                _suffix(part, "deviceClassName", "DeviceClass", renamed)
+
+
+def _suffix(holder: Any, field: str, kind: str, renamed: set[tuple[str, str]]) -> None:
+    if isinstance(holder, dict) and (kind, str(holder.get(field))) in renamed:
+        holder[field] = f"{holder[field]}{NEW}"

@@ -6,8 +6,7 @@ rollouts on it come to their end.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -17,8 +16,8 @@ from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Progress, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
-from dra_infra.program_objects import Program, get_field
-from dra_infra.review.comparison import Comparison, ProgramIndex
+from dra_infra.program_objects import get_field
+from dra_infra.review.comparison import NEW, ROLLING_KINDS, Comparison, ProgramIndex, both_generations
 
 _STOP_FIRST: Final = "{} stops an old pod first"
 _MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
@@ -120,13 +119,25 @@ def foresee_rollout(
         in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
     """
     outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, progress=progress)
-    if progress is not None and progress.ends:
-        pods = f"all {progress.wanted:,} new pods find" if progress.wanted != 1 else "the new pod finds"
-        message = f"{outlook.message}; played through on {fleet}, {pods} a place"
-        outlook = replace(outlook, message=message, hint="", ends=True)
+    outlook = _or_played(outlook, progress, fleet)
     if outlook.hint in _WRITTEN:
         return replace(outlook, hint=outlook.hint.format(_WRITTEN[outlook.hint][in_yaml]))
     return outlook
+
+
+def foresee_groups(outlook: Outlook, progress: Progress | None, fleet: str) -> Outlook:
+    """What is said of groups of pods that are exchanged, and how far that comes on the fleet where it is known."""
+    stuck = _or_stuck(outlook, progress, fleet, hint=_MORE_NODES, what="group")
+    return _or_played(stuck, progress, fleet, what="group")
+
+
+def _or_played(outlook: Outlook, progress: Progress | None, fleet: str, what: str = "pod") -> Outlook:
+    """The same, or what is said of a rollout that was played to its end."""
+    if progress is None or not progress.ends:
+        return outlook
+    found = f"all {progress.wanted:,} new {what}s find" if progress.wanted != 1 else f"the new {what} finds"
+    message = f"{outlook.message}; played through on {fleet}, {found} a place"
+    return replace(outlook, message=message, hint="", ends=True)
 
 
 def _foresee(
@@ -182,13 +193,10 @@ def _foresee_surge(
     surge = count_of(rollout.surge, "surge pod")
     devices = "more devices" if each is None else count_of(rollout.surge * each, "more device")
     message = f"rolls over and needs {devices} for {surge} until the old ones are gone"
-    has_room = room is None or room >= rollout.surge
-    if progress is not None and (has_room or progress.started):
-        stuck = _or_stuck(Outlook(message=message), progress, fleet)
-        if stuck.lacks_room:
-            return stuck
-    if room is None or room >= rollout.surge:
-        return Outlook(message=message)
+    stuck = _or_stuck(Outlook(message=message), progress, fleet)
+    begun = progress is not None and progress.started > 0
+    if room is None or room >= rollout.surge or (begun and stuck.lacks_room):
+        return stuck
     message += f", but {fleet} has room for {count_of(room, 'more pod')}"
     goes_on = rollout.unavailable > 0 if progress is None else progress.ends
     if goes_on:
@@ -200,26 +208,29 @@ def _foresee_surge(
     )
 
 
-def _or_stuck(outlook: Outlook, progress: Progress | None, fleet: str, hint: str = _MAKE_ROOM) -> Outlook:
+def _or_stuck(
+    outlook: Outlook, progress: Progress | None, fleet: str, hint: str = _MAKE_ROOM, what: str = "pod"
+) -> Outlook:
     """The same, or what is said of a rollout that stops half way."""
     if progress is None or progress.ends:
         return outlook
     finds = "finds" if 1 in (progress.started, progress.wanted) else "find"
     return Outlook(
         message=(
-            f"{outlook.message}, but only {progress.started:,} of {count_of(progress.wanted, 'new pod')} {finds} room on "
-            f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(progress)}"
+            f"{outlook.message}, but only {progress.started:,} of {count_of(progress.wanted, f'new {what}')} {finds} room on "
+            f"{fleet} beside the old ones and the other workloads: the rollout may wait without end{_where(progress, what)}"
         ),
         hint=hint,
         lacks_room=True,
     )
 
 
-def _where(progress: Progress | None) -> str:
+def _where(progress: Progress | None, what: str = "pod") -> str:
     """At which pod a rollout hangs, and what is missing there."""
     if progress is None or progress.nearest is None:
         return ""
-    return f", at new pod {progress.started + 1:,} of {progress.wanted:,}; {progress.nearest}"
+    at = what if what == "pod" else f"pod of {what}"
+    return f", at new {at} {progress.started + 1:,} of {progress.wanted:,}; {progress.nearest}"
 
 
 def _has_surge(daemon_set: Mapping[str, Any]) -> bool:
@@ -233,13 +244,6 @@ def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
     digits = value.removesuffix("%") if isinstance(value, str) else ""
     percent = int(digits) if digits.isdecimal() else 25
     return (percent * replicas + (99 if round_up else 0)) // 100
-
-
-NEW: Final = "+new"
-"""Told apart from names of the base, for an object may change under its name; no name can hold a plus sign."""
-
-_NAMES: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
-_RULE: Final = "DeviceTaintRule"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -257,7 +261,7 @@ class Room:
 
 def find_room(compared: Comparison) -> Room:
     """Room for everything that rolls over, on the fleet of the placements."""
-    rolling = [each for each in compared.changes if each.urn in compared.rolling]
+    rolling = [each for each in compared.changes if each.urn in compared.rolling | compared.exchanged]
     if compared.head_placement is None or not rolling:
         return Room()
     fleet = compared.head_placement.fleet
@@ -275,19 +279,13 @@ def find_room(compared: Comparison) -> Room:
 def _find_surge_room(
     compared: Comparison, surges: Mapping[ObjectRef, int], fleet: Fleet
 ) -> dict[ObjectRef, int]:
-    """How many surge pods of each workload find room, when every pod of the base has its place and all roll over at once.
+    """How many of the surge pods of each workload find room by first fit, when every pod of the base has its place.
 
-    Args:
-        compared: What runs, and what is rolled out.
-        surges: Deployments of the head, and how many pods each has on top of its replicas meanwhile.
-        fleet: Where to.
-
-    Returns:
-        Pods by workload; without those whose placement is not decided. By first fit, as the joint placement.
+    Without workloads whose placement is not decided.
     """
     if not surges:
         return {}
-    manifests, owners = _both_generations(compared.base, compared.head, surges)
+    manifests, owners = both_generations(compared.base, compared.head, surges)
     placement = place(
         manifests,
         fleet,
@@ -314,13 +312,7 @@ def _find_progress(
 ) -> dict[ObjectRef, Progress]:
     """How far each rollout comes when every one goes as far as it can, all at once.
 
-    Args:
-        compared: What runs, and what is rolled out.
-        rolling: Deployments, StatefulSets and DaemonSets of both sides whose pods are exchanged.
-        fleet: Where to.
-
-    Returns:
-        Progress by workload; without those that wait for somebody, and those that are not decided.
+    Without those that wait for somebody, that are not known, and that are not decided.
     """
     rollovers: dict[ObjectRef, Rollover] = {}
     for ref in rolling:
@@ -330,7 +322,7 @@ def _find_progress(
     if not rollovers:
         return {}
     replicas = {ref: None if each.on_each else each.replicas for ref, each in rollovers.items()}
-    manifests, owners = _both_generations(compared.base, compared.head, replicas)
+    manifests, owners = both_generations(compared.base, compared.head, replicas, compared.kinds)
     progress = step_rollovers(
         manifests,
         fleet,
@@ -343,6 +335,10 @@ def _find_progress(
 
 
 def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
+    if ref.kind in ("LeaderWorkerSet", "RayService"):
+        return _find_exchange(ref, old, new)
+    if ref.kind not in ROLLING_KINDS:
+        return None
     manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
     waits = (
         get_field(manifest, "spec.paused") is True
@@ -377,59 +373,35 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
     )
 
 
-def _both_generations(
-    base: Program, head: Program, pods: Mapping[ObjectRef, int | None]
-) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
-    """The objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
+def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
+    """Groups of a LeaderWorkerSet are exchanged as pods of a Deployment; the second cluster of a RayService comes before the first goes.
 
-    Args:
-        base: What runs.
-        head: What is rolled out.
-        pods: How many pods each of these workloads of the head gets; None for one per node.
-
-    Returns:
-        The objects, and what each renamed workload is called.
+    Upstream: rollingUpdateParameters in pkg/controllers/leaderworkerset_controller.go of LWS, and shouldPrepareNewCluster in
+    ray-operator/controllers/ray/rayservice_controller.go of KubeRay.
     """
-    known = {item.ref: item.manifest for item in base.objects}
-    renamed = {
-        (item.ref.kind, item.ref.name)
-        for item in head.objects
-        if item.ref.kind in _NAMES and known.get(item.ref) != item.manifest
-    }
-    manifests = [item.manifest for item in base.objects if item.ref.kind != _RULE]
-    manifests += [item.manifest for item in head.objects if item.ref.kind == _RULE]
-    owners: dict[ObjectRef, ObjectRef] = {}
-    for item in head.objects:
-        if (item.ref.kind, item.ref.name) in renamed or item.ref in pods:
-            manifest = copy.deepcopy(dict(item.manifest))
-            if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("spec"), dict):
-                continue
-            manifest["metadata"]["name"] = f"{item.ref.name}{NEW}"
-            if item.ref in pods:
-                if pods[item.ref] is not None:
-                    manifest["spec"]["replicas"] = pods[item.ref]
-                owners[replace(item.ref, name=f"{item.ref.name}{NEW}")] = item.ref
-            _rename(manifest, renamed)
-            manifests.append(manifest)
-    return manifests, owners
-
-
-def _rename(manifest: Mapping[str, Any], renamed: set[tuple[str, str]]) -> None:
-    """Let a copy of an object name the new claims and classes."""
-    for entry in _mappings(get_field(manifest, "spec.template.spec.resourceClaims")):
-        _suffix(entry, "resourceClaimName", "ResourceClaim", renamed)
-        _suffix(entry, "resourceClaimTemplateName", "ResourceClaimTemplate", renamed)
-    for path in ("spec.devices.requests", "spec.spec.devices.requests"):
-        for request in _mappings(get_field(manifest, path)):
-            for part in (request.get("exactly"), *_mappings(request.get("firstAvailable"))):
-                if isinstance(part, dict):
-                    _suffix(part, "deviceClassName", "DeviceClass", renamed)
-
-
-def _suffix(holder: dict[str, Any], field: str, kind: str, renamed: set[tuple[str, str]]) -> None:
-    if (kind, str(holder.get(field))) in renamed:
-        holder[field] = f"{holder[field]}{NEW}"
-
-
-def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+    manifest = new.objects[ref].manifest
+    if get_field(manifest, "spec.upgradeStrategy.type") not in (None, "NewCluster"):
+        return None
+    rolling = {"maxSurge": 1, "maxUnavailable": 0}
+    if ref.kind == "LeaderWorkerSet":
+        rolling = get_field(manifest, "spec.rolloutStrategy.rollingUpdateConfiguration") or {}
+    was, groups = (
+        _resolve(get_field(side.objects[ref].manifest, "spec.replicas") or 1, 1, round_up=True)
+        for side in (old, new)
+    )
+    parts = [
+        {each.part: (pods.replicas or 0) // number for each, pods in side.pods.items() if each.whole == ref}
+        for side, number in ((old, was), (new, groups))
+    ]
+    return Rollover(
+        old=ref,
+        new=replace(ref, name=f"{ref.name}{NEW}"),
+        replicas=groups,
+        running=min(was, groups),
+        surge=min(_resolve(rolling.get("maxSurge", 0), groups, round_up=True), groups),
+        unavailable=_resolve(rolling.get("maxUnavailable", 1), groups, round_up=False),
+        kept=min(_resolve(rolling.get("partition", 0), 0, round_up=True), was, groups),
+        parts=tuple(
+            (part, parts[0].get(part, 0), parts[1].get(part, 0)) for part in {**parts[0], **parts[1]}
+        ),
+    )

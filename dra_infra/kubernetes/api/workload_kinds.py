@@ -10,14 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, find_all, mapping, mappings, name_of, value_at
+from dra_infra.kubernetes.api.manifests import (
+    SECRET,
+    UNKNOWN,
+    Place,
+    find_all,
+    mapping,
+    mappings,
+    name_of,
+    value_at,
+)
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 
 Steps = tuple[str, ...]
 """Keys from the object down to a field. `*` stands for every item of a list or every value of a map."""
-
-_Found = tuple[str | int, ...]
-"""Keys and positions from the object down to one field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +119,7 @@ class Number:
     at_least: Steps = ()
     at_most: Steps = ()
 
-    def read(self, manifest: Mapping[str, Any], stars: _Found) -> int:
+    def read(self, manifest: Mapping[str, Any], stars: Place) -> int:
         """The number in *manifest*; a value that is no number counts as the default."""
         value = _whole(value_at(manifest, *_bind(self.at, stars)), self.default)
         if self.at_least:
@@ -155,15 +161,16 @@ class PodPart:
     labels: tuple[tuple[str, Steps], ...] = ()
     each_node: bool = False
 
-    def find(self, manifest: Mapping[str, Any]) -> list[tuple[_Found, Mapping[str, Any]]]:
+    def find(self, manifest: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
         """The templates, or pod specs, with where they are."""
-        for path in (self.path, self.otherwise):
-            found = [each for each in find_all(manifest, path) if isinstance(each[1], Mapping)]
-            if found or not self.otherwise:
-                break
-        return found
+        found = [each for each in find_all(manifest, self.path) if isinstance(each[1], Mapping)]
+        return (
+            found
+            if found or not self.otherwise
+            else replace(self, path=self.otherwise, otherwise=()).find(manifest)
+        )
 
-    def compose(self, manifest: Mapping[str, Any], stars: _Found) -> tuple[dict[str, Any], dict[str, str]]:
+    def compose(self, manifest: Mapping[str, Any], stars: Place) -> tuple[dict[str, Any], dict[str, str]]:
         """The composed pod spec with what the `*` stand for, and where its parts are in the object.
 
         It is empty where there are no containers: then there are no pods.
@@ -241,12 +248,8 @@ class WorkloadKind:
 
     def find_set(self, manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         """The fields of `unmodelled` that are set, with what the controller does."""
-        return tuple(
-            (show_steps(at), why)
-            for path, why in self.unmodelled
-            for at, value in find_all(manifest, path)
-            if value
-        )
+        found = ((each, why) for path, why in self.unmodelled for each in find_all(manifest, path))
+        return tuple((show_steps(at), why) for (at, value), why in found if value)
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
@@ -325,12 +328,9 @@ SUSPENDED: Final = "no pods until it is resumed; they are placed as if it were"
 
 
 # manageReplicas in pkg/controller/replicaset/replica_set.go, and syncCronJob in pkg/controller/cronjob/cronjob_controllerv2.go.
-_KEPT_PODS: Final = "keeps its running pods as they are; those that it makes from then on are new ones"
-_KEPT: Final = {
-    "ReplicationController": _KEPT_PODS,
-    "ReplicaSet": _KEPT_PODS,
-    "CronJob": "keeps the Jobs that run as they are; those that it starts from then on have the new pods",
-}
+_KEPT_JOBS: Final = "keeps the Jobs that run as they are; those that it starts from then on have the new pods"
+_KEPT: Final = "keeps its running pods as they are; those that it makes from then on are new ones"
+_KEEPING: Final = {"CronJob": _KEPT_JOBS, "ReplicaSet": _KEPT, "ReplicationController": _KEPT}
 
 
 def _of_kubernetes(
@@ -338,7 +338,7 @@ def _of_kubernetes(
 ) -> WorkloadKind:
     parts = (PodPart(path=read_steps(path), numbers=numbers, each_node=each_node),)
     unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
-    kept = _KEPT.get(kind, "")
+    kept = _KEEPING.get(kind, "")
     return WorkloadKind(
         group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled, keeps_pods=kept
     )
@@ -392,12 +392,12 @@ def _without_variables(value: Any) -> Any:
     return UNKNOWN if isinstance(value, str) and "{{" in value else value
 
 
-def _stars(path: Steps, found: _Found) -> _Found:
+def _stars(path: Steps, found: Place) -> Place:
     """Returns what each `*` of a path stands for at one place that was found."""
     return tuple(at for step, at in zip(path, found, strict=False) if step == "*")
 
 
-def _bind(path: Steps, stars: _Found) -> _Found:
+def _bind(path: Steps, stars: Place) -> Place:
     """A path with what its `*` stand for."""
     left = iter(stars)
     return tuple(next(left, step) if step == "*" else step for step in path)
@@ -420,11 +420,11 @@ def _whole(value: Any, otherwise: int) -> int:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else otherwise
 
 
-def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: _Found) -> int:
+def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: Place) -> int:
     return math.prod(each.read(manifest, stars) for each in numbers)
 
 
-def _name(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> str:
+def _name(part: PodPart, manifest: Mapping[str, Any], stars: Place) -> str:
     if part.name == ("*",):
         return str(stars[-1]) if stars else ""
     if len(part.name) > 1:
@@ -432,12 +432,12 @@ def _name(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> str:
     return part.name[0] if part.name else ""
 
 
-def _labels(part: PodPart, manifest: Mapping[str, Any], stars: _Found) -> dict[str, str]:
+def _labels(part: PodPart, manifest: Mapping[str, Any], stars: Place) -> dict[str, str]:
     found = ((key, value_at(manifest, *_bind(path, stars))) for key, path in part.labels)
     return {key: value for key, value in found if isinstance(value, str)}
 
 
-def show_steps(path: _Found) -> str:
+def show_steps(path: Place) -> str:
     """Keys and positions as one path: `spec.tasks[0].template`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from dra_infra.program_objects import get_field
 from dra_infra.review.changes import Change
 from dra_infra.review.comparison import ROLLING_KINDS, Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
-from dra_infra.review.rollout import Room, find_room, foresee_rollout
+from dra_infra.review.rollout import Outlook, Room, find_room, foresee_groups, foresee_rollout
 
 
 def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
@@ -37,7 +36,7 @@ def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
         if change.action == "replaced" and change.before and change.ref.kind in CLAIM_KINDS
     }
     room = find_room(compared)
-    before, after = _by_object(compared.base_index), _by_object(compared.head_index)
+    before = compared.base_index.by_object()
     for change in compared.changes:
         if change.action == "replaced":
             yield from _find_replaced(change, compared, _cause_of(change, compared, renamed))
@@ -45,42 +44,31 @@ def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
             yield from _find_deleted(change, compared, before[change.ref])
         elif change.urn in compared.rolling:
             yield from _find_rollover(change, compared, _cause_of(change, compared, renamed), room)
-        elif change.action == "changed" and change.before is not None:
-            yield from _find_changed_pods(change, compared, before[change.before.ref], after[change.ref])
+        elif change.urn in compared.exchanged:
+            yield _tell_changed_pods(change, compared, room)
     yield from _find_crowded_out(compared.base_placement, compared.head_placement)
-
-
-def _by_object(index: ProgramIndex) -> defaultdict[ObjectRef, list[PodTemplate]]:
-    """The pods of each object, of all of its parts."""
-    found: defaultdict[ObjectRef, list[PodTemplate]] = defaultdict(list)
-    for owner, pods in index.pods.items():
-        # A PodTemplate makes no pods by itself.
-        if owner.kind != "PodTemplate":
-            found[owner.whole].append(pods)
-    return found
 
 
 _CHANGED_PODS: Final = "changes its pods; what its controller does with those that run is not known here"
 
 
-def _find_changed_pods(
-    change: Change, compared: Comparison, old: list[PodTemplate], new: list[PodTemplate]
-) -> Iterator[Danger]:
+def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Danger:
     """`pods-changed`: what the controller of another project does when the pods of its object change."""
     kind = (compared.kinds or workload_kinds()).find(change.object.manifest)
-    asks = any(each.claims for each in (*old, *new))
-    if kind is None or not asks:
-        return
-    before = change.before.manifest if change.before else {}
-    specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
-    if specs[0] != specs[1] or kind.find_changed_by(before) != kind.find_changed_by(change.object.manifest):
-        yield Danger(
-            who=change.ref,
-            code="pods-changed",
-            message=kind.on_change or kind.keeps_pods or _CHANGED_PODS,
-            hint="" if kind.keeps_pods else "make the change while it runs nothing, or under another name",
-            level="danger" if kind.on_change else "note",
-        )
+    assert kind is not None  # noqa: S101  (only objects of kinds that are known are compared)
+    hint = "" if kind.keeps_pods else "make the change while it runs nothing, or under another name"
+    outlook = foresee_groups(
+        Outlook(message=kind.on_change or kind.keeps_pods or _CHANGED_PODS, hint=hint),
+        room.progress.get(change.ref),
+        compared.head_placement.fleet.name if compared.head_placement else "",
+    )
+    return Danger(
+        who=change.ref,
+        code="pods-changed",
+        message=outlook.message,
+        hint=outlook.hint,
+        level="danger" if kind.on_change and not outlook.ends else "note",
+    )
 
 
 def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, Change]) -> str:

@@ -4,6 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.placement.scheduling import place
+from dra_infra.review.changes import compare_programs
+from dra_infra.review.comparison import Comparison
+from dra_infra.review.reviews import find_dangers
 from dra_infra.review.rollout import Rollout
 
 
@@ -41,3 +45,82 @@ def test_recreate_has_no_surge():
 def test_a_rollout_can_always_take_a_step(replicas, surge, unavailable):
     result = rollout(replicas, maxSurge=f"{surge}%", maxUnavailable=f"{unavailable}%")
     assert result.surge + result.unavailable >= 1
+
+
+def told(make, nodes, before, after):
+    """The only danger or note on a fleet of nodes with 8 GPUs."""
+    fleet = make.fleet(*(make.node(f"n{number}", gpus=8) for number in range(nodes)), name="small")
+    sides = [make.program(make.device_class(), *side) for side in (before, after)]
+    placed = [place([each.manifest for each in side.objects], fleet) for side in sides]
+    changes = compare_programs(*sides)
+    (found,) = find_dangers(Comparison.of(changes, *sides, before=placed[0], after=placed[1]))
+    return found
+
+
+def groups(make, *, template="four-1", count=4, image="a", size=2, replicas=2, **rolling):
+    pods = {"spec": make.pod_spec(template=template, image=image)}
+    spec = {
+        "replicas": replicas,
+        "leaderWorkerTemplate": {"size": size, "workerTemplate": pods},
+        "rolloutStrategy": {"rollingUpdateConfiguration": rolling},
+    }
+    made = make.object("LeaderWorkerSet", "serve", spec, api_version="leaderworkerset.x-k8s.io/v1")
+    return [make.template("four", template, count=count), made]
+
+
+SURGE = {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_groups_of_a_leader_worker_set_are_exchanged_where_the_surge_has_room(make):
+    before, after = groups(make, **SURGE), groups(make, image="b", **SURGE)
+    held = told(make, 2, before, after)
+    assert (str(held.who), held.code, held.level) == ("LeaderWorkerSet ml/serve", "pods-changed", "danger")
+    assert "but only 0 of 2 new groups find room on small" in held.message
+    assert "at new pod of group 1 of 2; it asks for 4 devices, and n0" in held.message
+    ends = told(make, 3, before, after)
+    assert (ends.level, ends.hint) == ("note", "")
+    assert ends.message.endswith("played through on small, all 2 new groups find a place")
+
+
+def test_without_a_surge_a_group_goes_first_and_only_larger_groups_have_no_room(make):
+    assert told(make, 2, groups(make), groups(make, image="b")).level == "note"
+    larger = told(make, 2, groups(make), groups(make, size=3))
+    assert "but only 0 of 2 new groups find room" in larger.message
+    kept = told(make, 3, groups(make), groups(make, size=3, partition=1))
+    assert kept.message.endswith("played through on small, the new group finds a place")
+
+
+def test_a_group_has_room_only_where_all_of_its_pods_have(make):
+    """One node more has room for 2 of the 3 pods of a group."""
+    before, after = (groups(make, replicas=1, size=3, image=image, **SURGE) for image in "ab")
+    assert "at new pod of group 1 of 1" in told(make, 2, before, after).message
+    assert told(make, 3, before, after).level == "note"
+
+
+def test_new_groups_use_the_new_claim_template(make):
+    fewer = groups(make, template="four-2", count=2, **SURGE)
+    assert "but only 0 of 2" in told(make, 2, groups(make, **SURGE), fewer).message
+    assert told(make, 3, groups(make, **SURGE), fewer).level == "note"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "upgrade", "level", "words"),
+    [
+        (2, None, "note", "played through on small, the new group finds a place"),
+        (1, None, "danger", "but only 0 of 1 new group finds room on small"),
+        (1, {"type": "None"}, "danger", "it needs room for both"),
+    ],
+)
+def test_the_second_cluster_of_a_ray_service_needs_room_beside_the_first(make, nodes, upgrade, level, words):
+    def side(image):
+        pods = make.pod_spec(template="four-1", image=image)
+        head = {"template": {"spec": make.pod_spec(image=image)}}
+        workers = [{"groupName": "w", "replicas": 2, "template": {"spec": pods}}]
+        config = {"headGroupSpec": head, "workerGroupSpecs": workers}
+        spec = {"rayClusterConfig": config, **({"upgradeStrategy": upgrade} if upgrade else {})}
+        service = make.object("RayService", "serve", spec, api_version="ray.io/v1")
+        return [make.template("four", "four-1", count=4), service]
+
+    found = told(make, nodes, side("a"), side("b"))
+    assert (found.code, found.level) == ("pods-changed", level)
+    assert found.message.endswith(words) or words in found.message
