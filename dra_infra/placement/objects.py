@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -129,3 +129,19 @@ def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
     """Namespace and name of an object, which may lack both."""
     metadata = mapping(manifest.get("metadata"))
     return str(metadata.get("namespace") or "default"), str(metadata.get("name") or UNKNOWN)
+
+
+SCALERS: Final = {
+    "HorizontalPodAutoscaler": ("minReplicas", "maxReplicas", 0, None),
+    # Once anything triggers it: GetHPAMinReplicas in apis/keda/v1alpha1/scaledobject_types.go of kedacore/keda v2.20.2.
+    "ScaledObject": ("minReplicaCount", "maxReplicaCount", 1, 100),
+}
+"""The fields with the fewest and most replicas by kind of autoscaler, the least of the first, and the second if absent."""
+
+
+def target_of(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """Kind, namespace and name of what an autoscaler scales; None for another object."""
+    if str(manifest.get("kind")) not in SCALERS:
+        return None
+    scaled = mapping(value_at(manifest, "spec", "scaleTargetRef"))
+    return str(scaled.get("kind") or "Deployment"), identity_of(manifest)[0], str(scaled.get("name"))

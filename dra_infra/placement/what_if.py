@@ -20,8 +20,7 @@ from dra_infra.kubernetes.api.metadata import kind_of
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
 from dra_infra.output.wording import count_of
-from dra_infra.placement.objects import identity_of
-from dra_infra.placement.workloads import target_of
+from dra_infra.placement.objects import SCALERS, identity_of, target_of
 
 FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
 """What a failed device gets, as drivers taint one that is not healthy."""
@@ -261,10 +260,10 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[A
             holder["completions"], more = number, f"; its completions are {number} instead of {done}"
     for at, scaler in enumerate(manifests):
         if target_of(scaler) == (manifest.get("kind"), *identity_of(manifest)):
-            spec = mapping(scaler.get("spec"))
-            manifests[at] = {**scaler, "spec": {**spec, "minReplicas": number, "maxReplicas": number}}
-            before = f"{spec.get('minReplicas', 1)} to {spec.get('maxReplicas')}"
-            more = f"; minReplicas and maxReplicas of HorizontalPodAutoscaler {identity_of(scaler)[1]} are {number}"
+            spec, (low, high, *_) = mapping(scaler.get("spec")), SCALERS[scaler["kind"]]
+            manifests[at] = {**scaler, "spec": {**spec, low: number, high: number}}
+            before = f"{spec.get(low, 1)} to {spec.get(high, 100)}"
+            more = f"; {low} and {high} of {scaler['kind']} {identity_of(scaler)[1]} are {number}"
     return before, more
 
 

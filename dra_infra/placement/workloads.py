@@ -38,7 +38,7 @@ from dra_infra.placement.demand import (
     Workload,
     find_unknown,
 )
-from dra_infra.placement.objects import ProgramObjects, identity_of
+from dra_infra.placement.objects import SCALERS, ProgramObjects, identity_of, target_of
 from dra_infra.placement.placement import Reason
 
 _REVISION: Final = {
@@ -148,23 +148,15 @@ def _find_templates(objects: ProgramObjects) -> Iterator[tuple[Mapping[str, Any]
 
 
 def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """The fewest and most replicas of each object that a HorizontalPodAutoscaler scales, by kind, namespace and name."""
+    """The fewest and most replicas of each object that an autoscaler scales, by kind, namespace and name."""
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for manifest in manifests:
         if target := target_of(manifest):
-            spec = mapping(manifest.get("spec"))
-            least, most = spec.get("minReplicas", 1), spec.get("maxReplicas")
+            spec, (low, high, floor, otherwise) = mapping(manifest.get("spec")), SCALERS[manifest["kind"]]
+            least, most = spec.get(low, 1), spec.get(high, otherwise)
             if isinstance(least, int) and isinstance(most, int):
-                found[target] = least, max(least, most)
+                found[target] = max(least, floor), max(least, most)
     return found
-
-
-def target_of(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Kind, namespace and name of what a HorizontalPodAutoscaler scales; None for another object."""
-    if manifest.get("kind") != "HorizontalPodAutoscaler":
-        return None
-    scaled = mapping(value_at(manifest, "spec", "scaleTargetRef"))
-    return str(scaled.get("kind")), identity_of(manifest)[0], str(scaled.get("name"))
 
 
 def _find_scaled(
@@ -174,11 +166,9 @@ def _find_scaled(
     if bounds is None:
         return list(kinds.find_pod_templates(manifest))
     # An autoscaler writes the field that the kind's `scale` names, which is this one for all that are known.
+    spec = mapping(manifest.get("spec"))
     least, most = (
-        kinds.find_pod_templates(
-            {**manifest, "spec": {**mapping(manifest.get("spec")), "replicas": replicas}}
-        )
-        for replicas in bounds
+        kinds.find_pod_templates({**manifest, "spec": {**spec, "replicas": number}}) for number in bounds
     )
     return [replace(few, most=many.replicas) for few, many in zip(least, most, strict=True)]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.placement.scheduling import place
+from dra_infra.placement.what_if import scale
 from dra_infra.target import ClusterTarget
 
 
@@ -240,6 +241,21 @@ def test_an_autoscaler_without_a_least_number_keeps_one_pod(build):
         [*classes(build), serve, an_autoscaler(build, None, 3)], build.a_fleet(build.gpus("a", 8))
     )
     assert [(each.replicas, each.most) for each in placement.workloads] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [({}, (1, 100)), ({"minReplicaCount": 0, "maxReplicaCount": 30}, (1, 30)), ({"minReplicaCount": 3}, (3, 100))],
+)  # fmt: skip
+def test_an_autoscaler_of_keda_counts_as_one_of_kubernetes(build, bounds, told):
+    spec = {"scaleTargetRef": {"name": "serve"}, **bounds}
+    scaler = build.an_object("ScaledObject", "scale", apiVersion="keda.sh/v1alpha1", spec=spec)
+    serve = build.a_deployment("serve", "template:t1", replicas=2)
+    placement = place([*classes(build), serve, scaler], build.a_fleet(build.gpus("a", 8)))
+    assert [(each.replicas, each.most) for each in placement.workloads] == [told]
+    scaled, notes = scale([serve, scaler], {"deployment/serve": 4})
+    assert scaled[1]["spec"]["maxReplicaCount"] == 4
+    assert notes[0].endswith("minReplicaCount and maxReplicaCount of ScaledObject scale are 4")
 
 
 def test_an_autoscaler_of_another_object_changes_nothing(build):
