@@ -276,14 +276,8 @@ def both_generations(
 ) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
     """The objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
 
-    Args:
-        base: What runs.
-        head: What is rolled out.
-        pods: How many pods, or groups, each of these workloads of the head gets; None for one per node.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-
-    Returns:
-        The objects, and what each renamed workload is called.
+    *pods* says how many pods, or groups, each of these workloads gets, None for one per node. Returned is too what each renamed
+    one is called.
     """
     known = {item.ref: item.manifest for item in base.objects}
     renamed = {

@@ -72,13 +72,7 @@ def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Dang
 
 
 def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, Change]) -> str:
-    """The claim or template whose new name is why the pods change; empty where there is none.
-
-    Args:
-        change: Of the object that makes the pods.
-        compared: Both sides.
-        renamed: Claims and templates that are replaced, by their names at the base.
-    """
+    """The claim or template, of those that are *renamed*, whose new name is why the pods change; empty where there is none."""
     if change.before is None:
         return ""
     old = compared.base_index.pods.get(change.before.ref)
