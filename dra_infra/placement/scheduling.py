@@ -9,7 +9,8 @@ from typing import Any, Final
 from dra_infra.explanation import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.manifests import find_all, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -30,7 +31,7 @@ from dra_infra.placement.joint import (
     without_absent,
 )
 from dra_infra.placement.joint_verdict import judge_jointly
-from dra_infra.placement.objects import ProgramObjects
+from dra_infra.placement.objects import ProgramObjects, identity_of
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import (
     JointVerdict,
@@ -84,6 +85,7 @@ def place(
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [*(workloads[number] for number in order), *opened.bystanders]
     made, refused = makers.make_together(wanted)
+    refused = {**refused, **_find_crowded(objects, wanted, fleet)}
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
@@ -346,6 +348,33 @@ def _judge_jointly(
             return JointVerdict(verdict="never", reasons=(refused[each.owner],))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
     return judge_jointly(free, plans, first, is_late or (lambda: False))
+
+
+_EXCLUSIVE: Final = {
+    "alpha.jobset.sigs.k8s.io/exclusive-topology": ("spec", "replicatedJobs", "*", "replicas"),
+    "leaderworkerset.sigs.k8s.io/exclusive-topology": ("spec", "replicas"),
+}
+"""Annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in
+pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
+
+
+def _find_crowded(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
+    """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
+    found: dict[ObjectRef, str] = {}
+    for manifest in objects.manifests:
+        for annotation, path in _EXCLUSIVE.items():
+            key = str(value_at(manifest, "metadata", "annotations", annotation) or "")
+            groups = sum(number if isinstance(number, int) else 1 for _, number in find_all(manifest, path))
+            domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
+            if key and groups > domains:
+                text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
+                name = (kind_of(manifest), *identity_of(manifest))
+                owners = (each.owner for each in wanted if each.most is None)
+                named = (
+                    each for each in owners if (each.kind, each.namespace or "default", each.name) == name
+                )
+                found |= {each: f"{each.whole} {text}" for each in named}
+    return found
 
 
 def _with_others(answer: WorkloadPlacement, joint: JointVerdict) -> WorkloadPlacement:

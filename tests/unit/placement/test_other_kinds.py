@@ -277,6 +277,18 @@ def test_an_autoscaler_of_groups_scales_all_of_their_pods(build):
     ]
 
 
+@pytest.mark.parametrize(("jobs", "verdict"), [(2, "always"), (3, "never")])
+def test_jobs_that_need_more_domains_of_their_own_than_there_are_never_all_run(build, jobs, verdict):
+    train = a_job_set(build, "train", ("w", jobs, "template:t1"))
+    train["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "zone"}
+    nodes = [build.a_node(name, labels={"zone": name}) for name in "ab"]
+    fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 8), nodes=nodes)
+    joint = place([*classes(build), train], fleet).joint
+    assert joint.verdict == verdict
+    if verdict == "never":
+        assert joint.reasons == ("JobSet ml/train needs 3 domains of zone of its own, and there are 2",)
+
+
 def a_runtime(build, kind="ClusterTrainingRuntime", **policy):
     """A runtime with a job that gets the data, and one that trains."""
     jobs = [
