@@ -63,6 +63,32 @@ def test_a_leader_worker_set_replaces_its_pods_group_by_group(workloads: Api):
     workloads.delete(kind_of(made), "changing", namespace=NAMESPACE)
 
 
+def test_another_size_of_its_groups_replaces_all_pods_of_a_leader_worker_set(workloads: Api):
+    made = lws("sizing", replicas=2, group={"size": 3})
+
+    def found(pods: Sequence[Manifest]) -> set[str]:
+        label = "leaderworkerset.sigs.k8s.io/name"
+        return {pod["metadata"]["uid"] for pod in pods if pod["metadata"]["labels"].get(label) == "sizing"}
+
+    seen: set[str] = set()
+
+    def are_all(pods: Sequence[Manifest]) -> bool:
+        seen.update(found(pods))
+        return len(seen) == 6
+
+    workloads.create(made)
+    workloads.wait_for("v1/Pod", are_all, namespace=NAMESPACE)
+    workloads.patch(
+        kind_of(made), "sizing", {"spec": {"leaderWorkerTemplate": {"size": 2}}}, namespace=NAMESPACE
+    )
+    workloads.wait_for(
+        "v1/Pod",
+        lambda pods: len(found(pods)) == 4 and found(pods).isdisjoint(seen),
+        namespace=NAMESPACE,
+    )
+    workloads.delete(kind_of(made), "sizing", namespace=NAMESPACE)
+
+
 @pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
 def test_the_jobs_of_a_job_set_are_refused_a_change_of_what_its_pods_ask_for(workloads: Api, suspend: bool):
     made = jobset(f"asking-{suspend}".lower(), jobs("workers", pods=FOUR), suspend=suspend)
@@ -71,6 +97,31 @@ def test_the_jobs_of_a_job_set_are_refused_a_change_of_what_its_pods_ask_for(wor
     with pytest.raises(ApiError, match=r"spec\.replicatedJobs: .*field is immutable"):
         change(workloads, made, changed(template("workers")))
     workloads.delete(kind_of(made), made["metadata"]["name"], namespace=NAMESPACE)
+
+
+@pytest.mark.parametrize(
+    "more", [{"replicas": 2}, {"dependsOn": []}, {"parallelism": 3}, {"completions": 3}], ids=lambda each: next(iter(each))
+)  # fmt: skip
+def test_a_field_that_counts_as_the_pods_of_a_job_set_is_refused_as_they_are(
+    workloads: Api, more: dict[str, Any]
+):
+    [field] = more
+    made = jobset(f"counting-{field}".lower(), jobs("workers", pods=FOUR))
+    kind = workload_kinds().find(made)
+    assert kind is not None
+    assert any(path[-1] == field for path, _ in kind.changed_by)
+    workloads.create(made)
+    name = made["metadata"]["name"]
+    entries = workloads.get(kind_of(made), name, namespace=NAMESPACE)["spec"]["replicatedJobs"]
+    (entries[0]["template"]["spec"] if field in ("parallelism", "completions") else entries[0]).update(more)
+    spec = {"spec": {"replicatedJobs": entries}}
+    if field == "dependsOn":
+        # An empty list is what is there when nothing is written.
+        workloads.patch(kind_of(made), name, spec, namespace=NAMESPACE)
+    else:
+        with pytest.raises(ApiError, match=r"spec\.replicatedJobs: .*field is immutable"):
+            workloads.patch(kind_of(made), name, spec, namespace=NAMESPACE)
+    workloads.delete(kind_of(made), name, namespace=NAMESPACE)
 
 
 @pytest.mark.parametrize("suspend", [False, True], ids=["running", "suspended"])
