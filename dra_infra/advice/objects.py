@@ -141,7 +141,7 @@ def check_objects(
         targets: Another cluster for some of the objects, by position.
         driver: Release line of NVIDIA's driver whose attributes count.
         classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
-        beside: Namespaces, claims and claim templates that exist beside those in *objects*; they are not judged.
+        beside: Namespaces, queues, quotas, claims and claim templates that exist beside those in *objects*; they are not judged.
 
     Raises:
         InvalidSpecError: When *target* or *driver* is wrong.
@@ -172,7 +172,7 @@ def _check_objects(
         from dra_infra.advice.drivers import advise_compute_domains
 
         yield from advise_compute_domains(objects, pins)
-    yield from advise_queued(objects)
+    yield from advise_queued(objects, beside)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         chosen = targets.get(index, target)

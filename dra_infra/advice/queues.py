@@ -1,28 +1,57 @@
 """Advice on workloads that wait in a queue of Kueue: what it does not admit, so that their pods would be suspended for good.
 
-Upstream: pkg/dra/claims.go, pkg/dra/extended_resources.go and pkg/controller/core/workload_controller.go of
-sigs.k8s.io/kueue 0.19.
+Upstream: pkg/dra/claims.go, pkg/dra/extended_resources.go, pkg/controller/core/workload_controller.go and
+pkg/scheduler/flavorassigner/flavorassigner.go of sigs.k8s.io/kueue 0.19.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.apiserver.admission import DEVICES, claim_devices, read_hard
 from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests, show_amount
+
+HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
+"""Codes of what is told of workloads that Kueue never admits."""
+
+_Known: TypeAlias = Mapping[tuple[str, str, str], Mapping[str, Any]]
+"""Objects by kind, namespace and name; one without a namespace is in `default`."""
+
+_OF_PODS: Final = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
+"""How names of resources begin that no mapping of classes has."""
 
 
-def advise_queued(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Problem]]:
-    """Code `kueue-refuses`, with the position of the object whose line has to change.
+def advise_queued(
+    objects: Sequence[Mapping[str, Any]], beside: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[tuple[int, Problem]]:
+    """What `find_held` finds, with the position of the object whose line has to change; each line once."""
+    told: set[tuple[int, str, str]] = set()
+    for index, _, problem in find_held(objects, beside):
+        key = index, problem.path, problem.hint
+        if key not in told:
+            told.add(key)
+            yield index, problem
+
+
+def find_held(
+    objects: Sequence[Mapping[str, Any]], beside: Iterable[Mapping[str, Any]] = ()
+) -> Iterator[tuple[int, ObjectRef, Problem]]:
+    """Why Kueue never admits a workload: where to change it, which workload it is, and a warning with one of the codes of `HELD`.
 
     Args:
         objects: Manifests as plain data. Claim templates count by namespace and name.
+        beside: Queues, quotas and claim templates that exist beside them.
     """
     queued = [
         (index, each)
@@ -31,43 +60,125 @@ def advise_queued(objects: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, P
     ]
     if not queued:
         return
+    known = {(str(each.get("kind")), *_key(each)): each for each in (*beside, *objects)}
     templates = {
         _key(each): index for index, each in enumerate(objects) if each.get("kind") == "ResourceClaimTemplate"
     }
-    covered = set(_covered(objects))
-    told: set[tuple[int, str]] = set()
+    covered = {name for key, each in known.items() if key[0] == "ClusterQueue" for name in _amounts_of(each)}
     for index, manifest in queued:
-        for pods in find_pod_templates(manifest):
-            yield from ((index, problem) for problem in _of_containers(pods, covered))
-            for number, entry in enumerate(pods.claims):
-                path = pods.at(f"resourceClaims[{number}]")
-                if entry.claim_name is not None:
-                    yield (
-                        index,
-                        _refusal(
-                            f"{path}.resourceClaimName",
-                            f"{pods.owner} goes to a queue of Kueue, which admits no claim by name",
-                            "name a claim template, so that each pod has a claim of its own",
-                        ),
-                    )
-                key = pods.owner.namespace or "default", str(entry.template_name)
-                if entry.template_name is not None and key in templates:
-                    for problem in _of_template(objects[templates[key]], pods.owner):
-                        if (templates[key], problem.path) not in told:
-                            told.add((templates[key], problem.path))
-                            yield templates[key], problem
+        parts = list(find_pod_templates(manifest))
+        found = [each for pods in parts for each in _of_pods(pods, index, objects, templates, covered)]
+        # What is refused whatever the amounts is not counted.
+        for code, message, hint in _of_account(manifest, parts, known) if parts and not found else ():
+            found.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
+        yield from ((where, parts[0].owner.whole, problem) for where, problem in found)
 
 
-def _covered(objects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Names of the resources of which some queue in the input has an amount."""
-    for each in objects:
-        if each.get("kind") == "ClusterQueue":
-            for group in mappings(value_at(each, "spec", "resourceGroups")):
-                named = group.get("coveredResources")
-                yield from (str(name) for name in named) if isinstance(named, list) else ()
+def _of_pods(
+    pods: PodTemplate,
+    index: int,
+    objects: Sequence[Mapping[str, Any]],
+    templates: Mapping[tuple[str, str], int],
+    covered: Collection[str],
+) -> Iterator[tuple[int, Problem]]:
+    yield from ((index, problem) for problem in _of_containers(pods, covered))
+    for number, entry in enumerate(pods.claims):
+        if entry.claim_name is not None:
+            path = f"{pods.at(f'resourceClaims[{number}]')}.resourceClaimName"
+            message = f"{pods.owner} goes to a queue of Kueue, which admits no claim by name"
+            hint = "name a claim template, so that each pod has a claim of its own"
+            yield index, _refusal(path, message, hint)
+        where = templates.get((pods.owner.namespace or "default", str(entry.template_name)))
+        if entry.template_name is not None and where is not None:
+            yield from ((where, problem) for problem in _of_template(objects[where], pods.owner))
 
 
-def _of_containers(pods: PodTemplate, covered: Set[str]) -> Iterator[Problem]:
+def _of_account(
+    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known
+) -> Iterator[tuple[str, str, str]]:
+    """Code, message and hint of what Kueue's account says, in numbers; nothing where no queues are known."""
+    owner, (namespace, _) = parts[0].owner.whole, _key(manifest)
+    queue = str(value_at(manifest, "metadata", "labels", QUEUE_LABEL))
+    queues = sorted(key[2] for key in known if key[:2] == ("LocalQueue", namespace))
+    local = known.get(("LocalQueue", namespace, queue))
+    name = str(value_at(local, "spec", "clusterQueue"))
+    amounts = _amounts_of(known.get(("ClusterQueue", "default", name), {}))
+    others = any(key[0] == ("ClusterQueue" if local else "LocalQueue") for key in known)
+    if not amounts and others and not {UNKNOWN, SECRET} & {namespace, queue, name}:
+        missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
+        hint = f"write {QUEUE_LABEL}: {queues[0]}" if queues and not local else f"add {missing}"
+        yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
+    # Under any of these a mapping of Kueue's configuration, which nobody reads here, may count another class.
+    spare = [each for each in amounts if not each.startswith(_OF_PODS)]
+    for resource, amount in sorted(_count(manifest, parts, known, amounts).items()) if amounts else ():
+        given, shown = amounts.get(resource, []), show_amount(resource, amount)
+        # The pods of one part have all of it from one flavor.
+        most = max(given, default=0) if len(parts) == 1 else sum(given)
+        is_class = resource.endswith(DEVICES)
+        may_be_mapped = not all(is_class and each.endswith(DEVICES) for each in spare)
+        if amount <= most or (not given and "/" in resource and may_be_mapped):
+            continue
+        has = f"{show_amount(resource, int(most))} and no cohort to borrow from" if given else "no amount"
+        yield (
+            "queue-too-small" if given else "queue-lacks-resource",
+            f"{owner} asks for {shown} of {resource} at once, of which ClusterQueue {name} has {has}, while "
+            + _show_quota(namespace, resource, known),
+            f"ask for less, or give ClusterQueue {name} a nominalQuota of {shown} {resource} or more",
+        )
+
+
+def _amounts_of(queue: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Amounts that a ClusterQueue has of each resource, by flavor; infinite where it may borrow or they cannot be read."""
+    spec = mapping(queue.get("spec"))
+    found: dict[str, list[float]] = {}
+    for group in mappings(spec.get("resourceGroups")):
+        for flavor in mappings(group.get("flavors")):
+            for each in mappings(flavor.get("resources")):
+                name, amount = str(each.get("name")), math.inf
+                with suppress(ValueError):
+                    if not (spec.get("cohortName") or spec.get("cohort")):
+                        amount = node_amounts({name: str(each.get("nominalQuota"))})[name]
+                found.setdefault(name, []).append(amount)
+    return found
+
+
+def _count(
+    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, amounts: Collection[str]
+) -> Counter[str]:
+    """What Kueue counts for a workload before it admits any of it, by resource."""
+    classes = {
+        str(value_at(each, "spec", "extendedResourceName")): f"{key[2]}{DEVICES}"
+        for key, each in known.items()
+        if key[0] == "DeviceClass"
+    }
+    least = str(value_at(manifest, "metadata", "annotations", "kueue.x-k8s.io/job-min-parallelism"))
+    total: Counter[str] = Counter()
+    for pods in parts:
+        # Each pod of a Deployment is a workload of its own to Kueue.
+        number = 1 if pods.replicas is None or pods.owner.kind == "Deployment" else pods.replicas
+        number = min(number, int(least)) if least.isdecimal() else number
+        with suppress(ValueError):
+            for name, amount in pod_requests(pods.spec).items():
+                mapped = classes.get(name, name)
+                total[mapped if mapped in amounts else name] += amount * number
+        for entry in pods.claims:
+            key = "ResourceClaimTemplate", pods.owner.namespace or "default", str(entry.template_name)
+            for class_name, devices in claim_devices(value_at(known.get(key), "spec", "spec")):
+                total[f"{class_name}{DEVICES}"] += devices * number
+    return Counter({name: amount for name, amount in total.items() if name != "pods" or name in amounts})
+
+
+def _show_quota(namespace: str, resource: str, known: _Known) -> str:
+    """The other account."""
+    for (kind, where, name), each in sorted(known.items()):
+        hard = read_hard(each) if (kind, where) == ("ResourceQuota", namespace) else {}
+        limit = hard.get(f"requests.{resource}", hard.get(resource))
+        if limit is not None:
+            return f"ResourceQuota {where}/{name} allows {show_amount(resource, limit)}"
+    return "no ResourceQuota limits it"
+
+
+def _of_containers(pods: PodTemplate, covered: Collection[str]) -> Iterator[Problem]:
     """Kueue looks classes up by their `extendedResourceName` alone, and takes the name that every class has for another resource."""
     for kind in ("initContainers", "containers"):
         for number, container in enumerate(mappings(pods.spec.get(kind))):
@@ -110,9 +221,9 @@ def _of_template(template: Mapping[str, Any], owner: ObjectRef) -> Iterator[Prob
             )
 
 
-def _refusal(path: str, message: str, hint: str) -> Problem:
+def _refusal(path: str, message: str, hint: str, code: str = "kueue-refuses") -> Problem:
     told = f"{message}: its pods would be suspended for good"
-    return Problem(path=path, code="kueue-refuses", message=told, hint=hint, severity="warning")
+    return Problem(path=path, code=code, message=told, hint=hint, severity="warning")
 
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from dra_infra.advice.clusters import find_several_clusters, of_provider
 from dra_infra.advice.program import check_program
+from dra_infra.advice.queues import HELD, find_held
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.printing import (
@@ -35,6 +36,7 @@ from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import (
     Headroom,
     Placement,
+    Reason,
     Room,
     WorkloadPlacement,
 )
@@ -153,7 +155,16 @@ def run(
             kinds=known,
         )
         growth = find_growth(manifests, placement, taken=taken, release=release, is_late=is_late, kinds=known)
-        placement = replace(placement, growth=growth, notes=(*placement.notes, *notes))
+        held = {
+            owner: (Reason(code=each.code, message=each.message),)
+            for _, owner, each in find_held(manifests, beside)
+        }
+        workloads = (
+            replace(each, reasons=(*each.reasons, *held.get(each.owner.whole, ())))
+            for each in placement.workloads
+        )
+        notes = (*placement.notes, *notes)
+        placement = replace(placement, workloads=tuple(workloads), growth=growth, notes=notes)
         drained: tuple[Drained, ...] = ()
         if in_turn:
             tell("draining one node of each kind")
@@ -185,19 +196,19 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
         placed = " that is placed here" if placement.unplaced else ""
         yield f"no workload of the program{placed} needs devices of {placement.fleet.name}"
     names = DeviceNames.of(placement.fleet)
-    fitting = [each for each in placement.workloads if each.verdict == "fits"]
+    fitting = [each for each in placement.workloads if _mark(each) == "✓"]
     folded = fold(each.owner for each in fitting) if len(fitting) > MAX_LISTED else ()
-    listed = [each for each in placement.workloads if each.verdict != "fits"]
+    listed = [each for each in placement.workloads if _mark(each) != "✓"]
     if not brief and not folded:
         listed += fitting
     width = max((len(str(each.owner)) for each in listed), default=0)
     for each in listed:
-        yield f"{_MARKS[each.verdict]} {each.owner!s:{width}}  {describe_placement(each, names)}"
+        yield f"{_mark(each)} {each.owner!s:{width}}  {describe_placement(each, names)}"
         yield from (f"    {line}" for line in ([] if brief else _details(each)))
     if placement.workloads or placement.evicted:
         number = count_of(len(placement.workloads), "workload")
         fit = "fits" if len(placement.workloads) == 1 else "fit"
-        counted = f"{len(fitting):,} of {number} {fit} on {placement.fleet.name}"
+        counted = f"{placement.fits_count:,} of {number} {fit} on {placement.fleet.name}"
         yield from [counted] if brief and placement.workloads else (f"✓ {line}" for line in tell(folded))
         yield from describe_joint(placement.joint)
         if placement.joint_at_most:
@@ -209,6 +220,12 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
     if not brief:
         yield from placement.notes
         yield from _describe_headroom(placement.headroom)
+
+
+def _mark(workload: WorkloadPlacement) -> str:
+    # What fits and is never admitted by Kueue has no plain sign.
+    is_held = any(reason.code in HELD for reason in workload.reasons)
+    return "!" if is_held and workload.verdict == "fits" else _MARKS[workload.verdict]
 
 
 def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:

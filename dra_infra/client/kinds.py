@@ -110,6 +110,13 @@ DEFINITIONS: Final = Kind(
     namespaced=False,
     needed_for="whether the driver's own kinds are there",
 )
+_queue_kind: Final = partial(
+    Kind, group="kueue.x-k8s.io", versions=("v1beta2", "v1beta1"), needed_for="which workloads wait for good"
+)
+QUEUES: Final = (
+    _queue_kind(name="ClusterQueue", plural="clusterqueues", namespaced=False),
+    _queue_kind(name="LocalQueue", plural="localqueues"),
+)
 EVENTS: Final = Kind(name="Event", plural="events", needed_for="why pods wait")
 
 SNAPSHOT: Final = (
@@ -131,12 +138,13 @@ SNAPSHOT: Final = (
     Kind(name="Job", plural="jobs", group="batch", needed_for="whose pods are whose"),
     Kind(name="CronJob", plural="cronjobs", group="batch", needed_for="whose pods are whose"),
     DEFINITIONS,
+    *QUEUES,
     _policy_kind(name="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies"),
     _policy_kind(name="ValidatingAdmissionPolicyBinding", plural="validatingadmissionpolicybindings"),
 )
 """Kinds that a snapshot holds, in the order in which they are read."""
 
-EXTRA: Final = frozenset({TAINT_RULES})
+EXTRA: Final = frozenset({TAINT_RULES, *QUEUES})
 """Kinds that most clusters do not serve: nothing is missing without them."""
 
 CRD_GROUPS: Final = (".nvidia.com", ".x-k8s.io", ".volcano.sh")

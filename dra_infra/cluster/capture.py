@@ -248,6 +248,8 @@ _KEPT: Final[Mapping[str, Fields]] = {
     "Namespace": {},
     "ResourceQuota": {"spec": True, "status": True},
     "LimitRange": {"spec": True},
+    "ClusterQueue": {"spec": True},
+    "LocalQueue": {"spec": True},
     "ValidatingAdmissionPolicy": {"spec": True},
     "ValidatingAdmissionPolicyBinding": {"spec": True},
     "PriorityClass": {"value": True, "globalDefault": True, "preemptionPolicy": True},

@@ -116,7 +116,7 @@ CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
 Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
-_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 _IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
 _WANTED: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory"})
@@ -154,7 +154,7 @@ def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use
     """
     use: Use = Counter({CLAIMS_KEY: 1})
     for class_name, devices in claim_devices(spec):
-        use[f"{class_name}{_DEVICES}"] += devices
+        use[f"{class_name}{DEVICES}"] += devices
         if bridged:
             # Every class has this name, with or without another one (ExtendedResourceCache).
             use[f"{_IMPLICIT}{class_name}"] += devices

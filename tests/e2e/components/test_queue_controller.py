@@ -257,28 +257,43 @@ def test_that_name_is_admitted_where_the_queue_has_an_amount_of_it(
     quota({f"{ELSEWHERE}.deviceclass.resource.k8s.io/devices": 2})
 
 
-BEYOND: dict[str, tuple[dict[str, Any], str]] = {
+BEYOND: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "a class without a mapping": (
         {"requests": [exactly(ELSEWHERE)]},
         f"DeviceClass {ELSEWHERE} is not mapped in DRA configuration for podset main",
+        [],
     ),
-    "more than the queue ever has": ({"requests": [exactly(count=5)]}, "> maximum capacity (4)"),
+    "more than the queue ever has": (
+        {"requests": [exactly(count=5)]},
+        "> maximum capacity (4)",
+        ["queue-too-small"],
+    ),
+    "more than the queue ever has, for all pods": (
+        {"requests": [exactly(count=2)], "pods": 3},
+        "> maximum capacity (4)",
+        ["queue-too-small"],
+    ),
     "more than the cluster has, of those that match": (
         {"requests": [exactly(count=9, selectors=[{"cel": {"expression": "true"}}])]},
         "8 device(s) match in the cluster but 9 requested",
+        ["queue-too-small"],
     ),
     "a resource that the queue has not": (
         {"resources": {"memory": "1Gi"}},
         "resource memory unavailable in ClusterQueue",
+        ["queue-lacks-resource"],
     ),
 }
 
 
 @pytest.mark.parametrize("shape", BEYOND)
-def test_what_depends_on_the_queue_and_the_cluster_is_refused(submit: Submit, shape: str) -> None:
-    job, reason = BEYOND[shape]
+def test_what_depends_on_the_queue_and_the_cluster_is_refused_as_we_advise_from_the_queue(
+    submit: Submit, shape: str
+) -> None:
+    job, reason, codes = BEYOND[shape]
     submitted = submit(**job)
     assert reason in submitted.refusal()
+    assert [each.code for each in submitted.advice()] == codes
 
 
 def test_a_job_whose_devices_come_later_is_admitted_then(api: Api, submit: Submit) -> None:

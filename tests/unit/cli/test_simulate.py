@@ -444,3 +444,32 @@ def test_a_folder_of_a_project_with_manifests_below_it_is_manifests(tmp_path, mo
         (tmp_path / more).write_text("")
     result = simulate(tmp_path / "k8s", "--fleet", "hgx-h100 x 1")
     assert ("Deployment ml/serving" not in result.output) == is_program
+
+
+@pytest.mark.parametrize("in_cluster", [True, False])
+def test_what_kueue_never_admits_has_no_plain_sign(manifests, tmp_path, in_cluster):
+    resources = [{"name": "any.deviceclass.resource.k8s.io/devices", "nominalQuota": 3}]
+    group = {"coveredResources": [resources[0]["name"]], "flavors": [{"name": "f", "resources": resources}]}
+    queues = [
+        {"kind": "ClusterQueue", "metadata": {"name": "all"}, "spec": {"resourceGroups": [group]}},
+        {
+            "kind": "LocalQueue",
+            "metadata": {"name": "gpus", "namespace": "ml"},
+            "spec": {"clusterQueue": "all"},
+        },
+    ]
+    queues = [{"apiVersion": "kueue.x-k8s.io/v1beta2", **each} for each in queues]
+    queued = copy.deepcopy(SERVING)
+    queued["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gpus"}
+    manifests.write_text(yaml.safe_dump_all([CLASS, TEMPLATE, queued, *(() if in_cluster else queues)]))
+    snapshot = tmp_path / "cluster.snapshot"
+    snapshot.write_text(
+        yaml.safe_dump_all([*load_fleet("hgx-h100").to_manifests(), *(queues if in_cluster else ())])
+    )
+    text = simulate(manifests, "--snapshot", snapshot)
+    assert text.return_value == 0, text.output
+    assert text.stdout.startswith("! Deployment ml/serving  2 pods, each 4 ")
+    assert "asks for 4 of any.deviceclass.resource.k8s.io/devices at once, of which" in text.stdout
+    _, found = answer(manifests, "--snapshot", snapshot)
+    (workload,) = found["workloads"]
+    assert (workload["verdict"], workload["reasons"][-1]["code"]) == ("fits", "queue-too-small")

@@ -9,6 +9,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.advice.queues import advise_queued
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.program.synth import synth_function
 from tests.unit.components.family import run
 
@@ -314,3 +315,93 @@ def test_a_class_that_kueue_takes_for_another_resource_is_told(
     found = [(index, each.code, each.path) for index, each in advise_queued([*objects, job])]
     path = f"spec.template.spec.containers[0].resources.limits[{asked}]"
     assert found == ([(len(objects), "kueue-refuses", path)] if is_told else [])
+
+
+def a_cluster_queue(**spec: Any) -> dict[str, Any]:
+    amounts = spec.pop("amounts", {GPUS: 4, "cpu": 8})
+    resources = [{"name": name, "nominalQuota": amount} for name, amount in amounts.items()]
+    group = {"coveredResources": list(amounts), "flavors": [{"name": "f", "resources": resources}]}
+    return {
+        "kind": "ClusterQueue",
+        "metadata": {"name": "all"},
+        "spec": {"resourceGroups": [group], **spec},
+    }
+
+
+LOCAL = {
+    "kind": "LocalQueue",
+    "metadata": {"name": "gpus", "namespace": "ml"},
+    "spec": {"clusterQueue": "all"},
+}
+QUOTA = {
+    "kind": "ResourceQuota",
+    "metadata": {"name": "team", "namespace": "ml"},
+    "spec": {"hard": {GPUS: 16}},
+}
+
+
+def a_workload(
+    *, kind: str = "Job", device_class: str = "h100", queue: str = "gpus", **more: Any
+) -> list[Any]:
+    """An object of a queue, and the template of its claims of two devices."""
+    requests = [{"name": "g", "exactly": {"deviceClassName": device_class, "count": 2}}]
+    template = {
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "ml"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
+    pods = more.pop("pods", 1)
+    numbers = {"replicas": pods} if kind == "Deployment" else {"parallelism": pods}
+    container = {"name": "c", "resources": {"requests": more.pop("asks", {})}}
+    spec = {"resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}], "containers": [container]}
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    holder = {
+        "apiVersion": "apps/v1" if kind == "Deployment" else "batch/v1",
+        "kind": kind,
+        "metadata": {"name": "train", "namespace": "ml", "labels": labels, **more},
+        "spec": {**numbers, "template": {"spec": spec}},
+    }
+    return [holder, template]
+
+
+TOO_SMALL = (
+    "Job ml/train asks for 6 of h100.deviceclass.resource.k8s.io/devices at once, of which ClusterQueue all has 4 and no "
+    "cohort to borrow from, while ResourceQuota ml/team allows 16: its pods would be suspended for good"
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "queue", "code", "told"),
+    [
+        ({"pods": 2}, {}, None, ""),
+        ({"pods": 3}, {}, "queue-too-small", TOO_SMALL),
+        ({"pods": 3}, {"cohortName": "pool"}, None, ""),
+        ({"pods": 3}, {"amounts": {GPUS: UNKNOWN}}, None, ""),
+        ({"pods": 3, "kind": "Deployment"}, {}, None, ""),
+        ({"pods": 3, "annotations": {"kueue.x-k8s.io/job-min-parallelism": "2"}}, {}, None, ""),
+        ({"asks": {"cpu": "9"}}, {}, "queue-too-small", "asks for 9 of cpu at once, of which ClusterQueue all has 8"),
+        ({"asks": {"memory": "2Gi"}}, {}, "queue-lacks-resource", "asks for 2Gi of memory at once, of which"),
+        ({"device_class": "a100"}, {}, "queue-lacks-resource", "ClusterQueue all has no amount"),
+        ({"device_class": "a100"}, {"amounts": {"example.com/any": 9}}, None, ""),
+        ({"queue": "gpu"}, {}, "queue-not-known", "goes to LocalQueue ml/gpu, which is not there"),
+        ({"queue": UNKNOWN}, {}, None, ""),
+    ],
+)  # fmt: skip
+def test_what_the_account_of_a_queue_says_stands_beside_that_of_the_quota(
+    workload: dict[str, Any], queue: dict[str, Any], code: str | None, told: str
+):
+    queues = [a_cluster_queue(**queue), LOCAL, QUOTA]
+    objects = a_workload(**workload)
+    found = list(advise_queued([*queues, *objects]))
+    assert [each for _, each in advise_queued(objects, queues)] == [each for _, each in found]
+    assert [(index, each.code, each.path, told in each.message) for index, each in found] == (
+        [(3, code, "metadata.labels[kueue.x-k8s.io/queue-name]", True)] if code else []
+    )
+
+
+def test_a_cluster_queue_that_is_not_there_is_told_where_others_are():
+    elsewhere = {**a_cluster_queue(), "metadata": {"name": "other"}}
+    ((_, problem),) = advise_queued([elsewhere, LOCAL, *a_workload()])
+    assert (problem.code, problem.hint) == ("queue-not-known", "add ClusterQueue all")
+    assert list(advise_queued([LOCAL, *a_workload()])) == []
+    assert list(advise_queued(a_workload())) == []
