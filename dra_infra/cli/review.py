@@ -29,7 +29,7 @@ from dra_infra.cli.printing import (
     write_output,
     write_painted,
 )
-from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot, set_prices
+from dra_infra.cli.settings import check_settings, choose_fleet, read_snapshot, set_prices, with_options
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -129,6 +129,7 @@ def run(
     fleet: str | None,
     prices: Path | None,
     snapshot: Path | None,
+    kubernetes: str | None,
     values: Sequence[Path],
     stack: str | None,
     config: Mapping[str, str],
@@ -150,6 +151,7 @@ def run(
     Raises:
         ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet, or a file not be written. The
             Markdown that is asked for says so then.
+        InvalidSpecError: For a minor that there is not.
         click.BadParameter: When options do not go together.
     """
     if (policy_packs or refresh) and not engine:
@@ -163,6 +165,7 @@ def run(
         raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
     if provider is not None and engine:
         raise click.BadParameter("the engine previews all clusters", param_hint="--provider")
+    config = with_options(config, kubernetes=kubernetes)
     asked = Asked(
         base="HEAD" if base is None and base_path is None else base,
         base_path=base_path,

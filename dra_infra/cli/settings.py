@@ -17,9 +17,8 @@ from dra_infra.catalog.node_pools import MAX_PRICES, price_pools, read_prices
 from dra_infra.catalog.snapshots import Snapshot, load_snapshot
 from dra_infra.cli.printing import print_problems
 from dra_infra.documents.json_texts import MAX_BYTES
-from dra_infra.errors import FleetError, Problem, ProgramError
+from dra_infra.errors import FleetError, InvalidSpecError, Problem, ProgramError
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import (
     FLEET_SETTING,
     Project,
@@ -30,9 +29,9 @@ from dra_infra.program.project import (
 )
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
-from dra_infra.sources.files import files_in
 from dra_infra.sources.manifests import build_side, read_side
-from dra_infra.sources.subject import Source, find_source
+from dra_infra.sources.subject import find_source
+from dra_infra.target import ClusterTarget, check_target
 
 SETTINGS: Final = ("driver", "fleet", "kubernetes")
 """Settings of ours in a stack: each as `dra-infra:NAME`."""
@@ -58,6 +57,17 @@ def choose_fleet(
         # The stack file names it as it lies beside it, wherever the command is run.
         name = str(project.root / name)
     return load_fleet(name, kubernetes=minor_of(settings), driver=driver) if name else None
+
+
+def with_options(config: Mapping[str, str], **given: str | None) -> Mapping[str, str]:
+    """The settings with those that options of their name have.
+
+    Raises:
+        InvalidSpecError: For a minor that there is not.
+    """
+    if given["kubernetes"] and (mistaken := check_target(ClusterTarget(kubernetes=given["kubernetes"]))):
+        raise InvalidSpecError(mistaken)
+    return {**config, **{f"dra-infra:{name}": value for name, value in given.items() if value}}
 
 
 def load_checked(directory: Path, stack: str | None, config: Mapping[str, str]) -> Project:
@@ -141,9 +151,7 @@ def read_program(
     Raises:
         ProgramError: When there is nothing to read, for a chart, and what `synth` raises.
     """
-    source = (
-        find_source(path, kind, stack=stack, config=config) if kind else _find_source(path, stack, config)
-    )
+    source = find_source(path, kind, stack=stack, config=config)
     if source.kind == "chart":
         raise ProgramError.of(
             path=str(path),
@@ -179,19 +187,6 @@ def _top_of(folder: Path) -> Path:
             return each
     current = Path.cwd()
     return current if folder.is_relative_to(current) else folder
-
-
-def _find_source(path: Path, stack: str | None, config: Mapping[str, str]) -> Source:
-    """Find the source at *path*; a folder of a project that holds manifests and no Python is manifests."""
-    is_plain = path.is_dir() and not any(path.glob("*.py")) and not (path / "Pulumi.yaml").exists()
-    found = [each for each in files_in(path) if isinstance(each, Path)] if is_plain else []
-    # Files in folders below may be what Python there reads.
-    has_manifests = any(each.parent == path for each in found) or (
-        bool(found) and not any(path.rglob("*.py"))
-    )
-    is_made = (path / "Chart.yaml").exists() or is_kustomization(path)
-    kind = "manifests" if has_manifests and not is_made else None
-    return find_source(path, kind, stack=stack, config=config)
 
 
 def find_fleet(

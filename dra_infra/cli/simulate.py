@@ -24,8 +24,15 @@ from dra_infra.cli.printing import (
     write_json,
     write_lines,
 )
-from dra_infra.cli.settings import check_settings, find_fleet, read_program, read_snapshot, set_prices
-from dra_infra.errors import InvalidSpecError, in_reading_order
+from dra_infra.cli.settings import (
+    check_settings,
+    find_fleet,
+    read_program,
+    read_snapshot,
+    set_prices,
+    with_options,
+)
+from dra_infra.errors import in_reading_order
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -41,7 +48,6 @@ from dra_infra.placement.placement import (
     WorkloadPlacement,
 )
 from dra_infra.placement.scheduling import place
-from dra_infra.program.project import DRIVER_SETTING, KUBERNETES_SETTING
 from dra_infra.review.folding import fold, tell, tell_other_reasons
 from dra_infra.review.placement_texts import (
     AT_MOST,
@@ -54,7 +60,7 @@ from dra_infra.review.placement_texts import (
 )
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.sources.files import UNANSWERED
-from dra_infra.target import ClusterTarget, check_target
+from dra_infra.target import ClusterTarget
 
 _MARKS = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 MAX_LISTED: Final = 20
@@ -94,10 +100,7 @@ def run(
         ProgramError: When there is no program, it fails, or it has no such provider.
         InvalidSpecError: For a minor, gate or workload that there is not.
     """
-    if kubernetes and (mistaken := check_target(ClusterTarget(kubernetes=kubernetes))):
-        raise InvalidSpecError(mistaken)
-    settings = {KUBERNETES_SETTING: kubernetes, DRIVER_SETTING: driver}
-    config = {**config, **{name: value for name, value in settings.items() if value}}
+    config = with_options(config, kubernetes=kubernetes, driver=driver)
     with progress() as tell:
         tell("reading")
         project, program = read_program(path, stack=stack, config=config, timeout=timeout)

@@ -60,7 +60,7 @@ def find_source(
         path: A folder or file.
         kind: What the user says that it is; None reads it off the path: `Chart.yaml` in the folder makes it a chart,
             `kustomization.yaml` a kustomization, `Pulumi.yaml` in the folder or above it, inside its repository, or a file of Python,
-            a program, everything else is manifests.
+            a program, everything else is manifests, and so is a folder of a project that holds manifests and no Python.
         stack: Stack of a program.
         config: Settings over those of the stack file.
 
@@ -126,6 +126,11 @@ def _is_in_project(path: Path) -> bool:
     if (path / "Chart.yaml").is_file() or is_kustomization(path):
         return False
     folder = path.resolve()
+    if not (any(folder.glob("*.py")) or (folder / "Pulumi.yaml").exists()):
+        found = [each for each in files_in(folder) if isinstance(each, Path)]
+        # Files in folders below may be what Python there reads.
+        if any(each.parent == folder for each in found) or (found and not any(folder.rglob("*.py"))):
+            return False
     for each in (folder, *folder.parents):
         if (each / "Pulumi.yaml").is_file():
             return True

@@ -31,6 +31,9 @@ from dra_infra.cli import options
 @options.fleet
 @options.prices
 @options.snapshot
+@options.kubernetes(
+    "Kubernetes minor, 1.34 to 1.37 (default: that of the program's stack, or the oldest and the newest)."
+)
 @options.values
 @options.stack
 @options.config

@@ -239,15 +239,15 @@ def test_manifests_inside_a_project_are_reviewed_by_two_jobs(tree, command, infr
     tree.commit()
     tree.write("infra/manifests/a.yaml", MANIFEST % "{}")
     head = tmp_path / "head.json"
-    kind = ("infra/manifests", "--source", "manifests")
-    assert command("compile", *kind, "--output", str(head), cwd=tree.root).code == 0
+    assert command("compile", "infra/manifests", "--output", str(head), cwd=tree.root).code == 0
     tree.git("stash")
-    answer = command("review", *kind, "--base", "HEAD", "--head", str(head), cwd=tree.root)
-    assert "infra/manifests/a.yaml:5" in answer.out.replace('"', "")
-    assert (
-        "compiled-of-another-kind"
-        in command("review", "infra/manifests", "--base", "HEAD", "--head", str(head), cwd=tree.root).codes
-    )
+    for said in ((), ("--source", "manifests")):
+        answer = command(
+            "review", "infra/manifests", *said, "--base", "HEAD", "--head", str(head), cwd=tree.root
+        )
+        assert "infra/manifests/a.yaml:5" in answer.out.replace('"', "")
+    asked = ("review", "infra/manifests", "--source", "program", "--base", "HEAD", "--head", str(head))
+    assert "compiled-of-another-kind" in command(*asked, cwd=tree.root).codes
 
 
 @pytest.mark.parametrize("name", [b"n\xfe.yaml", b"broken.yaml", b"pipe.yaml"])

@@ -264,3 +264,16 @@ def test_a_snapshot_without_nodes_places_nothing_and_says_so(manifests, review):
     result = result_of(review("manifests", "--snapshot", "cluster.yaml", "--format", "json"))
     assert result["fleet"] is None
     assert "nodes" in {each["name"] for each in result["notKnown"] if each["what"] == "snapshot"}
+
+
+def test_manifests_inside_a_project_are_reviewed_for_the_minor_that_is_named(manifests, review):
+    manifests.write("Pulumi.yaml", "name: infra\nruntime: python\n")
+    manifests.write("__main__.py", "")
+    rule = "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\n"
+    rule += "spec: {deviceSelector: {driver: gpu.nvidia.com}, taint: {key: a/b, effect: NoSchedule}}\n"
+    manifests.write("manifests/rule.yaml", rule)
+    old = result_of(review("manifests", "--format", "json"))
+    assert "unknown-version" in {each["code"] for each in old["problems"]}
+    new = result_of(review("manifests", "-k", "1.37", "--format", "json"))
+    assert (new["problems"], actions(new)) == ([], [("created", "DeviceTaintRule", "r")])
+    assert review("manifests", "-k", "1.99").code == 2

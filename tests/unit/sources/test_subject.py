@@ -13,7 +13,9 @@ from dra_infra.sources.subject import find_source
         ("Chart.yaml", "chart"),
         ("kustomization.yaml", "kustomization"),
         ("Kustomization", "kustomization"),
-        ("pods.yaml", "program"),
+        ("pods.yaml", "manifests"),
+        ("gpus.py", "program"),
+        ("notes.txt", "program"),
     ],
 )
 def test_a_folder_inside_a_project_is_what_its_own_files_say(tmp_path, file, kind):
@@ -23,3 +25,5 @@ def test_a_folder_inside_a_project_is_what_its_own_files_say(tmp_path, file, kin
     (folder / file).write_text("{}\n")
     assert find_source(folder).kind == kind
     assert find_source(tmp_path).kind == "program"
+    (folder / "__main__.py").touch()
+    assert find_source(folder).kind == ("program" if kind == "manifests" else kind)
