@@ -24,7 +24,7 @@ from dra_infra.cli.printing import (
     write_screen,
 )
 from dra_infra.cli.settings import read_snapshot
-from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, SLICES, Kind
+from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, QUOTAS, SLICES, Kind
 from dra_infra.client.objects import is_object, namespace_of, text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.capture import capture
@@ -147,7 +147,7 @@ def status(
         _check_snapshot(kubeconfig or context, watch=watch)
         write_lines(_form(_read_snapshot(snapshot, namespaces), shown))
         return 0
-    kinds = (*_KINDS, NAMESPACES) if team_label else _KINDS
+    kinds = (*_KINDS, *([QUOTAS] if by_team else []), *([NAMESPACES] if team_label else []))
     with progress() as tell:
         reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
         listings = [reader.list(kind, field_selector=_WARNINGS.get(kind, "")) for kind in kinds]
@@ -206,7 +206,7 @@ def _check_snapshot(live: object, *, watch: bool) -> None:
 def _read_snapshot(file: Path, namespaces: Sequence[str]) -> _Items:
     """The objects of a snapshot by kind, in the best version; of the namespaces that are named alone."""
     taken = read_snapshot(file)
-    by_name = {kind.name: kind for kind in (*_KINDS, NAMESPACES)}
+    by_name = {kind.name: kind for kind in (*_KINDS, QUOTAS, NAMESPACES)}
     found: dict[Kind, list[Mapping[str, Any]]] = {kind: [] for kind in by_name.values()}
     found[SLICES] += [each.to_manifest() for each in taken.fleet.slices]
     for each in taken.objects:
@@ -258,7 +258,8 @@ def _form(items: _Items, shown: Shown) -> list[str]:
     form = shown.form
     found = find_status(seen)
     if shown.by_team:
-        teams = find_teams(found, items.get(NAMESPACES, ()), label=shown.team_label, sees_all=shown.sees_all)
+        spaces, quotas = items.get(NAMESPACES, ()), items.get(QUOTAS, ())
+        teams = find_teams(found, spaces, label=shown.team_label, sees_all=shown.sees_all, quotas=quotas)
         if form == "json":
             return [json_text(dataclasses.asdict(teams), indent=None, sort_keys=True)]
         return list(to_prometheus(teams) if form == "prometheus" else describe_teams(teams))

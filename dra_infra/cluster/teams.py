@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.client.objects import labels_of, name_of
+from dra_infra.client.objects import labels_of, name_of, namespace_of
 from dra_infra.cluster.status import ClaimStatus, Status
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.apiserver.admission import DEVICES, read_hard
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, join_words
 
@@ -51,6 +53,7 @@ class Team:
         devices: By driver.
         claims: Numbers of claims by state.
         waiting: Pods whose claims are not made yet.
+        quota: Devices that ResourceQuotas allow, and count as used, by class.
     """
 
     name: str
@@ -58,11 +61,12 @@ class Team:
     devices: tuple[TeamDevices, ...]
     claims: Mapping[str, int]
     waiting: int
+    quota: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Teams:
-    """All teams that have claims, and what nobody has.
+    """All teams that have claims or a quota of devices, and what nobody has.
 
     Args:
         label: The label of namespaces that names teams; empty where each namespace is one.
@@ -83,6 +87,7 @@ def find_teams(
     *,
     label: str = "",
     sees_all: bool = True,
+    quotas: Sequence[Mapping[str, Any]] = (),
 ) -> Teams:
     """Find what each team holds.
 
@@ -91,6 +96,7 @@ def find_teams(
         namespaces: Where *label* is looked up.
         label: Of namespaces; empty for a team of each namespace.
         sees_all: Whether the claims of all namespaces are in *status*.
+        quotas: ResourceQuotas; of several in a namespace the least allows.
     """
     values = {name_of(each): str(labels_of(each).get(label, "")) for each in namespaces}
 
@@ -106,6 +112,19 @@ def find_teams(
     for pod in status.waiting:
         waiting[team_of(pod.namespace)] += 1
         spaces[team_of(pod.namespace)].add(pod.namespace)
+    allowed: dict[tuple[str, str], tuple[int, int]] = {}
+    for each in quotas:
+        used = read_hard({"spec": {"hard": mapping(each.get("status")).get("used")}})
+        for key, hard in read_hard(each).items():
+            if key.endswith(DEVICES):
+                spaces[team_of(namespace_of(each))].add(namespace_of(each))
+                where, found = (namespace_of(each), key.removesuffix(DEVICES)), (hard, used.get(key, 0))
+                allowed[where] = min(allowed.get(where, found), found)
+    quota: defaultdict[str, dict[str, dict[str, int]]] = defaultdict(dict)
+    for (namespace, class_name), (hard, taken) in sorted(allowed.items()):
+        total = quota[team_of(namespace)].setdefault(class_name, {"hard": 0, "used": 0})
+        total["hard"] += hard
+        total["used"] += taken
     teams = tuple(
         Team(
             name=name,
@@ -117,6 +136,7 @@ def find_teams(
                 if (number := sum(each.state == state for each in claims[name]))
             },
             waiting=waiting[name],
+            quota=quota[name],
         )
         for name in sorted(spaces)
     )
@@ -169,6 +189,9 @@ def _rows(team: Team, label: str) -> Iterator[tuple[str, str, str, str]]:
     if team.waiting:
         told.append(f"{count_of(team.waiting, 'pod')} without claims")
     claims = f"{count_of(sum(team.claims.values()), 'claim')}{f': {join_words(told)}' if told else ''}"
+    if team.quota:
+        shares = (f"{each['used']} of {each['hard']} {one_line(key)}" for key, each in team.quota.items())
+        claims += f"; quota: {join_words(shares)}"
     for number, each in enumerate(team.devices):
         amount = count_of(each.used + each.unused, "device")
         notes = [f"{each.unused} in no use"] if each.unused else []
@@ -182,6 +205,7 @@ def _rows(team: Team, label: str) -> Iterator[tuple[str, str, str, str]]:
 _METRICS: Final = {
     "dra_infra_team_devices": "Devices that claims of a team have, by whether a pod uses them.",
     "dra_infra_team_claims": "Claims of a team by state.",
+    "dra_infra_team_quota": "Devices that quotas of a team allow, by class, and what they count as used.",
     "dra_infra_devices": "Published devices by whether a claim has them.",
 }
 
@@ -190,13 +214,8 @@ def to_prometheus(found: Teams) -> Iterator[str]:
     """The numbers in the text format of Prometheus, for a file of the node exporter or a push."""
     samples: dict[str, list[tuple[dict[str, str], int]]] = {name: [] for name in _METRICS}
     for team in found.teams:
-        for each in team.devices:
-            for state, number in (("used", each.used), ("unused", each.unused)):
-                labels = {"team": team.name, "driver": each.driver, "state": state}
-                samples["dra_infra_team_devices"].append((labels, number))
-        for state in _ORDER:
-            labels = {"team": team.name, "state": state}
-            samples["dra_infra_team_claims"].append((labels, team.claims.get(state, 0)))
+        for metric, labels, number in _samples_of(team):
+            samples[metric].append(({"team": team.name, **labels}, number))
     for driver, number in found.published.items():
         for state, amount in (("taken", number - found.free[driver]), ("free", found.free[driver])):
             samples["dra_infra_devices"].append(({"driver": driver, "state": state}, amount))
@@ -206,6 +225,17 @@ def to_prometheus(found: Teams) -> Iterator[str]:
         for labels, amount in samples[name]:
             shown = ",".join(f"{key}={_quoted(value)}" for key, value in labels.items())
             yield f"{name}{{{shown}}} {amount}"
+
+
+def _samples_of(team: Team) -> Iterator[tuple[str, dict[str, str], int]]:
+    for each in team.devices:
+        for state, number in (("used", each.used), ("unused", each.unused)):
+            yield "dra_infra_team_devices", {"driver": each.driver, "state": state}, number
+    for state in _ORDER:
+        yield "dra_infra_team_claims", {"state": state}, team.claims.get(state, 0)
+    for name, quota in team.quota.items():
+        for state, number in quota.items():
+            yield "dra_infra_team_quota", {"class": name, "state": state}, number
 
 
 def _quoted(value: str) -> str:

@@ -33,13 +33,25 @@ SEEN = Seen(
 )
 
 
+def quota(namespace: str, hard: int, used: int, **spec: Any) -> dict[str, Any]:
+    key = "h100.deviceclass.resource.k8s.io/devices"
+    return {
+        "metadata": {"name": f"q{hard}", "namespace": namespace},
+        "spec": {"hard": {key: str(hard), "pods": "9"}, **spec},
+        "status": {"used": {key: str(used), "pods": "3"}},
+    }
+
+
+QUOTAS = [quota("ml", 16, 4), quota("audio", 8, 0)]
+
+
 def teams(seen: Seen, *namespaces: dict[str, Any], **more: Any) -> Teams:
     return find_teams(find_status(seen), namespaces, **more)
 
 
 def test_the_page_shows_what_is_printed() -> None:
     page = (Path(__file__).parents[3] / "docs" / "monitoring.md").read_text()
-    assert "\n".join(["```", *describe_teams(teams(SEEN)), "```"]) in page
+    assert "\n".join(["```", *describe_teams(teams(SEEN, quotas=QUOTAS)), "```"]) in page
 
 
 def test_each_namespace_is_a_team_with_what_it_holds_and_what_nobody_uses() -> None:
@@ -79,6 +91,21 @@ def test_what_is_only_looked_at_is_held_by_nobody() -> None:
     assert (found.teams[0].devices, found.free) == ((), {GPU: 16})
 
 
+def test_a_tenant_without_claims_is_a_team_with_its_quota() -> None:
+    found = teams(
+        Seen(slices=SEEN.slices), quotas=[*QUOTAS, quota("ml", 12, 5), quota("no", 1, 0, scopes=["x"])]
+    )
+    assert {each.name: each.quota for each in found.teams} == {
+        "audio": {"h100": {"hard": 8, "used": 0}},
+        "ml": {"h100": {"hard": 12, "used": 5}},
+    }
+    lines = list(to_prometheus(found))
+    assert 'dra_infra_team_quota{team="ml",class="h100",state="hard"} 12' in lines
+    spaces = [space("ml", team="ai"), space("audio", team="ai")]
+    [team] = teams(SEEN, *spaces, label="team", quotas=QUOTAS).teams[1:]
+    assert (team.namespaces, team.quota) == (("audio", "ml"), {"h100": {"hard": 24, "used": 4}})
+
+
 def test_pods_whose_claims_are_not_made_count_for_their_team() -> None:
     [team] = teams(Seen(pods=[pod("w", "Pending", templates=["large"])])).teams
     assert (team.waiting, team.claims) == (1, {})
@@ -115,6 +142,7 @@ def snapshot_of(folder: Path, seen: Seen) -> Path:
         *({**version, "kind": "ResourceSlice", **each} for each in seen.slices),
         *({**version, "kind": "ResourceClaim", **each} for each in seen.claims),
         {"apiVersion": "v1", "kind": "Namespace", **space("ml", team="ai")},
+        *({"apiVersion": "v1", "kind": "ResourceQuota", **each} for each in QUOTAS),
     ]
     file = folder / "cluster.yaml"
     file.write_text(yaml.safe_dump_all(objects))
@@ -129,7 +157,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
 def test_a_snapshot_answers_as_a_cluster_does(tmp_path: Path) -> None:
     file = snapshot_of(tmp_path, SEEN)
     code, said = run("--by-team", "--snapshot", file)
-    assert (code, said.splitlines()) == (0, list(describe_teams(teams(SEEN))))
+    assert (code, said.splitlines()) == (0, list(describe_teams(teams(SEEN, quotas=QUOTAS))))
     code, said = run("--team-label", "team", "--snapshot", file, "--json")
     assert [each["name"] for each in json.loads(said)["teams"]] == ["", "ai"]
     code, said = run("--by-team", "--snapshot", file, "--format", "prometheus")
