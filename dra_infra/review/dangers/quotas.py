@@ -143,9 +143,9 @@ def _find_answer(
     sides: tuple[Use, Use],
     foreign: Use,
 ) -> str:
-    """The server's answer to the one claim by which the use of a quota grows; empty where there is no such claim.
+    """The server's answer to a claim by which the use of a quota grows; empty where it depends on the order of what is new.
 
-    Of several objects that are new it depends on their order which one is refused, and what is in use by then.
+    Of claims that ask for the same it does not, but for the name of the one that is refused.
     """
     before, after = sides
     new = [
@@ -155,13 +155,19 @@ def _find_answer(
         and each.ref.kind == "ResourceClaim"
         and _in(each.ref, quota.namespace or "default")
     ]
-    if len(new) != 1 or any(each.ref == quota for each in compared.changes):
+    asked = [counted.of_claim(each.manifest.get("spec")) for each in new]
+    if not new or asked.count(asked[0]) < len(new) or any(each.ref == quota for each in compared.changes):
         return ""
-    requested = counted.of_claim(new[0].manifest.get("spec"))
-    if any(after[key] - before[key] != amount for key, amount in requested.items()):
+    if any(after[key] - before[key] != amount * len(new) for key, amount in asked[0].items()):
         return ""
-    refusal = describe_refusal(quota.name, limits, requested, before + foreign)
-    return f"the API server answers {new[0].ref} with: {refusal}" if refusal else ""
+    used = before + foreign
+    for number, requested in enumerate(asked, 1):
+        if refusal := describe_refusal(quota.name, limits, requested, used):
+            names = join_words((str(each.ref) for each in new), most=4)
+            which = names if len(new) == 1 else f"number {number} of {names} to come"
+            return f"the API server answers {which} with: {refusal}"
+        used += requested
+    return ""
 
 
 def _in(owner: ObjectRef, namespace: str) -> bool:

@@ -236,6 +236,14 @@ def test_the_one_claim_that_is_new_is_told_what_the_server_answers(make):
     assert danger.hint.endswith(ANSWER.format(H100, 3))
 
 
+def test_of_new_claims_that_ask_for_the_same_the_one_that_comes_last_is_told_its_answer(make):
+    new = [a_quota(make, {H100: "16"}), *(make.claim(name, name, count=8) for name in ("a", "b"))]
+    (danger,) = passed(make, a_side(make, 1, new[0], count=1), a_side(make, 1, *new, count=1))
+    answer = "exceeded quota: team, requested: {0}=8, used: {0}=9, limited: {0}=16"
+    said = "the API server answers number 2 of ResourceClaim ml/a and ResourceClaim ml/b to come with: "
+    assert danger.hint.endswith(f"{said}{answer.format(H100)}")
+
+
 @pytest.mark.parametrize("more", ["another claim", "more pods", "a lower quota"])
 def test_of_several_changes_nobody_knows_which_one_the_server_refuses(make, more):
     quota, big = a_quota(make, {H100: "8"}), make.claim("big", "big", count=7)
