@@ -141,7 +141,8 @@ def check_objects(
         targets: Another cluster for some of the objects, by position.
         driver: Release line of NVIDIA's driver whose attributes count.
         classes: DeviceClasses that exist beside those in *objects*, such as those of a fleet.
-        beside: Namespaces, queues, quotas, claims and claim templates that exist beside those in *objects*; they are not judged.
+        beside: Namespaces, classes, queues, quotas, claims and claim templates that exist beside those in *objects*; they are not
+            judged.
 
     Raises:
         InvalidSpecError: When *target* or *driver* is wrong.
@@ -163,7 +164,7 @@ def _check_objects(
     # The label of a Namespace in the input is what it will be.
     namespaces = _namespace_labels([*beside, *objects])
     releases_of_target = target.releases
-    own = _classes(objects, releases_of_target[-1])
+    own = _classes([*beside, *objects], releases_of_target[-1])
     # That a namespace is missing is told by the input alone, which has all of them or none.
     claims = [each for each in beside if each.get("kind") in CLAIM_KINDS]
     known_objects = KnownObjects.gather([*claims, *objects], classes=(*classes, *own))

@@ -59,6 +59,12 @@ _HINTS = {
 }
 
 
+_PLACES: Final = {
+    "devices": "a ResourceClaimTemplate has spec.spec.devices, a ResourceClaim spec.devices",
+    "spec": "a ResourceClaim has one spec, a ResourceClaimTemplate spec.spec",
+    "deviceClassName": "write devices: {requests: [{name: gpu, exactly: {deviceClassName: ...}}]}",
+}
+
 _QUOTED = "cannot unmarshal string into"
 _NUMBERS = ("of type int", "of type int32", "of type int64")
 """How encoding/json ends what it says of a number that is something else."""
@@ -129,6 +135,8 @@ def _last(path: str) -> str:
 
 
 def _spelling(name: str) -> str:
+    if name in field_names():
+        return _PLACES.get(name, "another place has it, or another minor: see `kubectl explain`")
     near = nearest(name, sorted(field_names()), cutoff=0.8)
     return f"did you mean {near!r}?" if near else "check the spelling against `kubectl explain`"
 

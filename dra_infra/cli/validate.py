@@ -242,10 +242,14 @@ def check(
     problems += [replace(each, severity=severity) for each in programs]
     manifests = [source.manifest for source in sources]
     tell(f"checking {len(sources):,} objects")
-    for index, problem in check_objects(manifests, target, driver=driver):
+    given = _read([path for path in policies if path != "-"], problems, tell)
+    beside = [source.manifest for source in given]
+    for index, problem in check_objects(manifests, target, driver=driver, beside=beside):
         place = sources[index].place(problem.path)
         problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
-    asked = _ask(sources, policies, target, asker, problems, tell) if policies else None
+    asked = _ask(sources, given, target, asker, problems, tell) if policies else None
+    if asked == 0:
+        problems.append(_nothing(policies, "ValidatingAdmissionPolicy there or in the input"))
     return ValidationReport(
         problems=sorted(problems, key=lambda each: (each.place or Place(file=""), each)),
         checked=len(ours),
@@ -271,17 +275,14 @@ def _read(paths: Sequence[str], problems: list[Problem], tell: Callable[[str], N
 
 def _ask(
     sources: Sequence[SourceObject],
-    paths: Sequence[str],
+    given: Sequence[SourceObject],
     target: ClusterTarget,
     asker: Asker,
     problems: list[Problem],
     tell: Callable[[str], None],
 ) -> int:
-    """Ask the policies of *paths* and of the input about each object; returns how many there are."""
-    given = _read([path for path in paths if path != "-"], problems, tell)
+    """Ask the policies of *given* and of the input about each object; returns how many there are."""
     found = PolicySet.gather(source.manifest for source in (*given, *sources))
-    if not found.policies:
-        problems.append(_nothing(paths, "ValidatingAdmissionPolicy there or in the input"))
     by_manifest = {id(source.manifest): source for source in (*given, *sources)}
     tell(f"asking {len(found.policies):,} policies about {len(sources):,} objects")
     name, groups = asker

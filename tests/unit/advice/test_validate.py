@@ -126,6 +126,22 @@ def test_a_field_that_the_minor_does_not_have_is_unknown_there():
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ({"spec": {}}, "a ResourceClaim has one spec, a ResourceClaimTemplate spec.spec"),
+        ({"deviceClassName": "a"}, "write devices: {requests: [{name: gpu, exactly: {deviceClassName: ...}}]}"),
+        ({"selectors": []}, "another place has it, or another minor: see `kubectl explain`"),
+        ({"devicesx": {}}, "did you mean 'devices'?"),
+    ],
+)  # fmt: skip
+def test_a_field_that_another_place_has_is_not_proposed_by_its_own_name(spec: dict[str, Any], hint: str):
+    manifest = claim()
+    manifest["spec"] |= spec
+    (problem,) = [each for each in validate([manifest], NEWEST) if each.code == "unknown-field"]
+    assert problem.hint == hint
+
+
 def test_a_version_that_is_off_by_default_is_a_warning():
     flat = {"name": "gpu", "deviceClassName": "gpu.nvidia.com"}
     beta = claim(version="v1beta1", requests=[flat])

@@ -581,6 +581,17 @@ def test_policies_of_the_input_are_asked_where_that_is_wanted(tmp_path: Path):
     ]
 
 
+def test_a_class_beside_the_policies_is_known_and_not_judged(tmp_path: Path):
+    (tmp_path / "claim.yaml").write_text(CLAIM.format(count=1).replace("gpu.nvidia.com", "mine"))
+    policies = tmp_path / "policies.yaml"
+    mine = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: mine}\nspec: {wrong: 1}\n"
+    policies.write_text(f"{mine}---\n{(PAGE / 'guardrails.yaml').read_text()}")
+    before = problems(tmp_path / "claim.yaml", "--policies", PAGE / "guardrails.yaml")
+    assert "class-not-known" in {code for _, _, code in before}
+    codes = {code for _, _, code in problems(tmp_path / "claim.yaml", "--policies", policies)}
+    assert codes.isdisjoint({"class-not-known", "unknown-field"})
+
+
 def test_a_user_and_groups_decide_what_policies_ask_for():
     asked = (PAGE / "claims.yaml", "--policies", PAGE / "guardrails.yaml", "--as", "alice")
     assert problems(*asked) == [(5, 1, "policy-denies"), (15, 1, "policy-denies")]
