@@ -87,6 +87,7 @@ class ClusterContext:
         template: PodTemplate | None = None,
         *,
         elsewhere: Sequence[tuple[str, AllocationResult]] = (),
+        waits: bool = True,
     ) -> Question:
         """The question about pods with these claims.
 
@@ -94,6 +95,7 @@ class ClusterContext:
             claims: Those that are not allocated yet.
             template: The pod; None asks about the claims alone.
             elsewhere: Claims of the pod that have devices already, by name: it must go where those are.
+            waits: Whether the scheduler has not given the pod its node yet.
         """
         known = {each.metadata.name: each for each in (*self.fleet.classes, *self.classes)}
         refusals: dict[str, list[str]] = {}
@@ -103,7 +105,7 @@ class ClusterContext:
         if template is not None:
             extended = self._extended(template, known.values())
             if not self.is_blind:
-                refusals, room = self._places(template, extended, waits=bool(claims))
+                refusals, room = self._places(template, extended, waits=waits and bool(claims))
             claims += self._made_for(template, extended, has_claims=bool(claims))
             pods = max(template.replicas or 1, 1)
         for name, result in elsewhere:

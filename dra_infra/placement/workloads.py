@@ -265,11 +265,13 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         extended = None
     daemon, gang = owner.kind == "DaemonSet", template.gang or _find_gang(template, objects)
     decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
+    # A pod that was read from a cluster has its node from the scheduler.
+    waits = bool(entries) and not (owner.kind == "Pod" and manifest.get("status"))
     plan = PodPlan(
         entries=tuple(entries),
         requests=requests,
-        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=bool(entries)),
-        filter_key=json.dumps([decisive, daemon, bool(entries)], sort_keys=True, default=str),
+        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits),
+        filter_key=json.dumps([decisive, daemon, waits], sort_keys=True, default=str),
         shape=_read_shape(template, spec),
         extended=extended,
         made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),

@@ -86,7 +86,8 @@ def ask_program(
     try:
         if not any(each.severity == "error" for each in causes):
             priority = _find_priority(template.spec, (*manifests, *running))
-            question = replace(around.ask(claims, template), priority=priority)
+            waits = not (subject.kind == "Pod" and manifest.get("status"))
+            question = replace(around.ask(claims, template, waits=waits), priority=priority)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
     if question is not None and not question.claims and template.claims == written.claims:

@@ -138,7 +138,7 @@ class Checked:
     def tree(self) -> CheckedTree | None:
         """The checked tree of the whole, None when there is none; it is put together on each call."""
         if len(self.trees) > 1:
-            return join(self.trees)
+            return call_deeply(join, self.trees)
         return self.trees[0][1] if self.trees else None
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeAlias, TypeGuard, TypeVar
@@ -234,12 +235,32 @@ def call_deeply(
     Raises:
         RecursionError: When the tree is deeper than that, too.
     """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEPEST))
-    try:
+    with _room:
         return function(*arguments, **options)
-    finally:
-        sys.setrecursionlimit(limit)
+
+
+class _Room:
+    """Raises Python's limit on calls, which all threads share, until the last that needs it is done."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = self._limit = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._limit = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._limit, _DEEPEST))
+            self._users += 1
+
+    def __exit__(self, *_error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                sys.setrecursionlimit(self._limit)
+
+
+_room: Final = _Room()
 
 
 def is_bind(node: Node) -> TypeGuard[Comprehension]:

@@ -82,7 +82,10 @@ def substitute(kind: CelType, bound: Mapping[CelType, CelType], *, dynamic: bool
     if not kind.parameters or kind.name == "wrapper":
         return kind
     parameters = tuple([substitute(each, bound, dynamic=dynamic) for each in kind.parameters])
-    return kind if parameters == kind.parameters else CelType(kind.name, parameters)
+    # Types of lists in lists are deep: comparing them whole at each level would take the square of that.
+    if all(new is old for new, old in zip(parameters, kind.parameters, strict=True)):
+        return kind
+    return CelType(kind.name, parameters)
 
 
 def assign(bound: Bindings, targets: Sequence[CelType], sources: Sequence[CelType]) -> Bindings | None:

@@ -59,10 +59,10 @@ class NodeFilter:
 
     def refusals(self, node: Node) -> Iterator[str]:
         """All reasons why the pod may not run on the node, in order."""
-        if self._node_name and self._node_name != node.name:
+        if self._waits:
+            yield f"spec.nodeName {self._node_name} takes the pod round the scheduler, which alone allocates its claims"
+        elif self._node_name and self._node_name != node.name:
             yield f"spec.nodeName asks for {self._node_name}"
-        elif self._waits:
-            yield "spec.nodeName takes the pod round the scheduler, which alone allocates its claims"
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
             yield "the node is cordoned"
         yield from self._refuse_taints(node)

@@ -42,6 +42,7 @@ NESTED: Final = {
     "calls": lambda depth: f"{'int(' * depth}1{')' * depth} == 1",
     "negations": lambda depth: f"{'!(' * depth}true{')' * depth}",
     "sums in brackets": lambda depth: f"{'(1+' * depth}1{')' * depth} > 0",
+    "brackets in clauses": lambda depth: f"{'true && (' * depth}true{')' * depth}",
     "clauses in brackets": lambda depth: f"{'(true && ' * depth}true{')' * depth}",
     "loops": lambda depth: f"{'[1].all(a,' * depth}true{')' * depth}",
     "maps of loops": lambda depth: f"{'[1].map(a,' * depth}1{')' * depth}.size() == 1",

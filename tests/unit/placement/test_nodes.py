@@ -110,7 +110,14 @@ def test_a_pod_that_names_its_node_gets_no_devices_for_nobody_allocates_its_clai
     fleet = build.a_fleet(build.gpus("a"), build.gpus("b"))
     answer = build.place_request(fleet, build.a_request(), nodeName="b")
     assert (answer.verdict, set(build.codes(answer))) == ("does-not-fit", {"node-refuses-pod"})
-    assert any("which alone allocates its claims" in each.message for each in answer.reasons)
+    assert ["which alone allocates its claims" in each.message for each in answer.reasons] == [True]
+
+
+def test_a_pod_of_a_cluster_that_has_its_node_goes_there(build):
+    pod = build.a_pod("p", "template:t", nodeName="b") | {"status": {"phase": "Running"}}
+    fleet = build.a_fleet(build.gpus("a"), build.gpus("b"))
+    answer = build.place_one(fleet, build.a_class(), build.a_template("t"), pod)
+    assert [each.node for each in answer.nodes] == ["b"]
 
 
 @pytest.mark.parametrize(

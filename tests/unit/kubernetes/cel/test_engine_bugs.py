@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -129,14 +130,23 @@ def test_what_is_nested_deeper_than_the_engine_goes_is_decided(count: int):
         f"{'(' * 249}true{')' * 249}",
         f"{'[1].all(a, ' * 249}true{')' * 249}",
         f"{'(true ? ' * 248}true{' : false)' * 248}",
+        f"{'true && (' * 249}true{')' * 249}",
     ],
-    ids=["sum", "brackets", "loops", "choices"],
+    ids=["sum", "brackets", "loops", "choices", "clauses"],
 )
 def test_what_is_nested_as_deep_as_the_server_goes_is_decided(expression: str):
     limit = sys.getrecursionlimit()
     assert not check_expression(expression).problems
     assert evaluate(expression) == Match()
     assert find_dependencies(expression) == frozenset()
+    assert sys.getrecursionlimit() == limit
+
+
+def test_threads_that_go_deep_at_once_leave_pythons_limit_as_it_was():
+    limit = sys.getrecursionlimit()
+    texts = [f"{'(' * 200}{number} == {number}{')' * 200}" for number in range(64)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(evaluate, texts)) == [Match()] * len(texts)
     assert sys.getrecursionlimit() == limit
 
 
