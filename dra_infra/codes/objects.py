@@ -107,7 +107,7 @@ OBJECTS: dict[str, str] = {
     "device-plugin-beside-dra": "the device plugin and the DRA driver both give out the GPUs of a node",
     "platform-conflict": "parts of a platform exclude each other, or look for something in different places",
     "version-matrix": "versions of Kubernetes, chart, driver or kernel driver do not go together",
-    "namespace-refused": "a driver cannot run in a namespace: it is default, or lets no privileged pods in",
+    "namespace-refused": "a driver is not for a namespace: it is default, lets no privileged pods in, or is not the driver's alone",
     "image-not-pinned": "the image of the node plugin is named by a tag, which can become another image",
     "eviction-label": "the operator cannot evict the DRA driver before it unloads the kernel driver",
     "node-labels-missing": "nodes of a pool lack labels that an installation looks for",

@@ -5,7 +5,7 @@ It is also checked for what cannot stand beside our plugin on one cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from dra_infra.specs.platform.installations import (
     compile_example_driver,
     compile_operator,
 )
-from dra_infra.specs.platform.namespaces import ReleaseNamespace
+from dra_infra.specs.platform.namespaces import ALWAYS_THERE, ReleaseNamespace
 from dra_infra.target import ClusterTarget
 
 _WORDS: Final = {
@@ -214,13 +214,31 @@ def compile_platform(
         )
     else:
         problems += _check_any(parts)
-    if any(problem.severity == "error" for problem in problems):
-        raise InvalidSpecError(problems)
     lacks = profile.scc if profile else {}
     scc = {
         name for name in {*lacks} & {*found} if found[name].release.version in lacks[name] or not lacks[name]
     }
+    problems += _check_bound(scc, found)
+    if any(problem.severity == "error" for problem in problems):
+        raise InvalidSpecError(problems)
     return PlatformPlan(_share_namespaces(found), labels, tuple(problems), frozenset(scc))
+
+
+def _check_bound(scc: Set[str], found: Mapping[str, Installation]) -> Iterator[Problem]:
+    """Bindings that would let accounts of others be privileged; a namespace that no part makes may be made beside them."""
+    made = [each.namespace.name for each in found.values() if each.namespace.labels is not None]
+    for part, namespace in ((part, each.namespace.name) for part, each in found.items() if part in scc):
+        if namespace not in made:
+            path, hint = "create_namespace", "see that nobody else has accounts there"
+            if is_shared := namespace in ALWAYS_THERE:
+                path, hint = "namespace", "leave it out, and the chart has one of its own"
+            yield Problem(
+                path=f"{part}.{path}",
+                code="namespace-refused",
+                message="OpenShift would let every account of the namespace be privileged, and the platform does not make it",
+                hint=hint,
+                severity="error" if is_shared else "warning",
+            )
 
 
 def _for_operator(profile: Platform | None, driver: Mapping[str, Any] | None) -> dict[str, Any]:

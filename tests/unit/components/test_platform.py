@@ -378,6 +378,37 @@ def test_on_openshift_charts_that_bind_no_account_have_theirs_bound_before_their
     assert f"{NAMESPACE}::p-driver" in registered.dependencies(BINDING, "p-driver-scc")
 
 
+@pytest.mark.parametrize(
+    ("more", "path", "severity"),
+    [
+        ({"namespace": "default", "allow_default_namespace": True}, "example.namespace", "error"),
+        ({"namespace": "kube-system"}, "example.namespace", "error"),
+        ({"namespace": "gpus", "create_namespace": False}, "example.create_namespace", "warning"),
+    ],
+)
+def test_on_openshift_accounts_of_others_are_not_made_privileged_in_silence(
+    more: dict[str, Any], path: str, severity: str
+):
+    def found(**arguments: Any) -> list[tuple[str, str, str]]:
+        def body() -> None:
+            dra.GpuPlatform("p", **{"platform": "openshift", "driver": None, "example": more, **arguments})
+
+        problems = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
+        return [(each.code, each.path, each.severity) for each in problems]
+
+    assert found() == [("namespace-refused", f'GpuPlatform("p").{path}', severity)]
+    assert found(platform="kind") == []
+
+
+def test_on_openshift_a_namespace_that_another_part_makes_is_the_platforms_own():
+    charts = {
+        "driver": {"version": "25.8.0", "gpu_resources_enabled_override": True, "namespace": "gpus"},
+        "example": {"namespace": "gpus", "create_namespace": False},
+    }
+    program = synth_function(lambda: dra.GpuPlatform("p", platform="openshift", **charts))
+    assert [each for each in program.problems if each.code == "namespace-refused"] == []
+
+
 def test_on_openshift_a_chart_that_binds_its_accounts_is_left_alone_and_the_plugin_has_its_own(
     registered: Registered,
 ):
