@@ -11,13 +11,14 @@ import pulumi
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
 from dra_infra.components.component import Component, has_outputs, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.report import warn
+from dra_infra.components.report import mappings_of_run, warn
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.queues import (
     VERSION,
     CapacitySource,
     CounterSource,
     check_queue,
+    check_together,
     class_names,
     compile_cluster_queue,
     compile_mappings,
@@ -113,6 +114,8 @@ class KueueQueue(Component):
         self.device_class_mappings = []
         self.workload_labels = {QUEUE_LABEL: name}
         self._report([*check_object_name(name, path="name"), *check(given)])
+        if not self._broken:
+            self._check_beside_others(counted, charged)
         if self._broken:
             self.register_outputs({})
             return
@@ -149,6 +152,16 @@ class KueueQueue(Component):
             )
         self.resources = made
         self.register_outputs({"deviceClassMappings": self.device_class_mappings})
+
+    def _check_beside_others(
+        self, counted: Mapping[Any, int], charged: Mapping[str, CounterSource | CapacitySource]
+    ) -> None:
+        known = [each for each in class_names(counted) if isinstance(each, str)]
+        mappings = [*compile_mappings(known), *compile_sources(charged)]
+        provider = self.get_provider("kubernetes:core/v1:Namespace")
+        others = mappings_of_run().setdefault(provider.pulumi_resource_name if provider else "", [])
+        self._report([*check_together(mappings, others)])
+        others += ((self.label, each) for each in mappings)
 
     def _make(
         self,

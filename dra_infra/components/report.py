@@ -11,8 +11,8 @@ import asyncio
 import contextvars
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,37 +28,43 @@ _SDK_PACKAGE = Path(pulumi.__file__).resolve().parent
 judged_at_end: contextvars.ContextVar[bool] = contextvars.ContextVar("judged_at_end", default=False)
 """Whether whoever runs the program judges all its objects together when it is through, so that components need not."""
 
-# One list per run: each run has a root stack resource of its own, and several runs may share a process in tests.
-_runs: weakref.WeakKeyDictionary[object, list[Problem]] = weakref.WeakKeyDictionary()
-_run_without_root: list[Problem] = []
-_targets: weakref.WeakKeyDictionary[object, dict[str, ClusterTarget]] = weakref.WeakKeyDictionary()
-_targets_without_root: dict[str, ClusterTarget] = {}
-_elsewhere: weakref.WeakKeyDictionary[object, set[str]] = weakref.WeakKeyDictionary()
-_elsewhere_without_root: set[str] = set()
+
+@dataclass
+class _Run:
+    problems: list[Problem] = field(default_factory=list)
+    targets: dict[str, ClusterTarget] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
+    mappings: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
+
+
+# Each run has a root stack resource of its own, and several runs may share a process in tests.
+_runs: weakref.WeakKeyDictionary[object, _Run] = weakref.WeakKeyDictionary()
+_run_without_root = _Run()
+
+
+def _run() -> _Run:
+    root = get_root_resource()
+    return _run_without_root if root is None else _runs.setdefault(root, _Run())
 
 
 def problems_of_run() -> list[Problem]:
     """Problems that components of the current run reported, in the order of the program; the list grows with the run."""
-    root = get_root_resource()
-    if root is None:
-        return _run_without_root
-    return _runs.setdefault(root, [])
+    return _run().problems
 
 
 def targets_of_run() -> dict[str, ClusterTarget]:
     """The targets of the current run's components by label, of those that have another than the stack's."""
-    root = get_root_resource()
-    if root is None:
-        return _targets_without_root
-    return _targets.setdefault(root, {})
+    return _run().targets
 
 
 def classes_elsewhere_of_run() -> set[str]:
     """DeviceClasses that components of the current run take by `class_ref`: another program makes them."""
-    root = get_root_resource()
-    if root is None:
-        return _elsewhere_without_root
-    return _elsewhere.setdefault(root, set())
+    return _run().elsewhere
+
+
+def mappings_of_run() -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+    """What queues of the current run need in Kueue's configuration, with their labels, by the name of their provider."""
+    return _run().mappings
 
 
 def report(problems: Iterable[Problem]) -> None:

@@ -166,6 +166,36 @@ def check_queue(given: Mapping[str, Any], target: ClusterTarget) -> Iterator[Pro
         )
 
 
+def check_together(
+    mappings: Iterable[Mapping[str, Any]], others: Sequence[tuple[str, Mapping[str, Any]]]
+) -> Iterator[Problem]:
+    """Problems `value-set-twice` of a queue's mappings beside those of other queues, which Kueue reads in one configuration.
+
+    Args:
+        mappings: Of the queue.
+        others: Those of other queues of the cluster, each with how problems name its queue.
+    """
+    for mapping in mappings:
+        name, classes = mapping["name"], mapping["deviceClassNames"]
+        path = f"sources[{shorten(name)}]" if "sources" in mapping else f"quota[{shorten(classes[0])}]"
+        for label, other in others:
+            both = [each for each in classes if each in other["deviceClassNames"]]
+            counters = _counters(mapping), _counters(other)
+            if name == other["name"]:
+                both = [name] if mapping.get("sources") != other.get("sources") else []
+            elif all(counters) and counters[0].isdisjoint(counters[1]):
+                both = []
+            if both:
+                message = f"{shorten(both[0])} is counted in another way by {label}, and Kueue has one configuration for both"
+                told = "count a class in one way, and one thing under one name"
+                yield Problem(path=path, code="value-set-twice", message=message, hint=told)
+                break
+
+
+def _counters(mapping: Mapping[str, Any]) -> set[str]:
+    return {each["counter"]["name"] for each in mapping.get("sources", ()) if "counter" in each}
+
+
 def _check_length(name: object, path: str) -> Iterator[Problem]:
     if isinstance(name, str) and len(name) > names.LABEL_LENGTH:
         yield Problem(

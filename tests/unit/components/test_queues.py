@@ -170,6 +170,54 @@ def test_a_class_may_have_two_counters():
     assert synth_function(sourced(**two), config={"dra-infra:kubernetes": "1.37"}).problems == ()
 
 
+BY_MEMORY: Any = {"resources": {"m": 1}, "sources": {"m": COUNTER}}
+BY_SM: Any = {"resources": {"sm": 1}, "sources": {"sm": dra.CounterSource("sm", device_classes=MIG)}}
+BY_NUMBER: Any = {"quota": {"mig.nvidia.com": 8}}
+
+
+def of_two(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str]]:
+    """The problems of two queues of one program."""
+
+    def body() -> None:
+        for name, each in (("a", first), ("b", second)):
+            dra.KueueQueue(name, namespaces=["vision"], **each)
+
+    problems = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
+    return [(each.code, each.path) for each in problems]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "path"),
+    [
+        (BY_NUMBER, BY_MEMORY, "sources['m']"),
+        (BY_MEMORY, BY_NUMBER, "quota['mig.nvidia.com']"),
+        (BY_MEMORY, {**BY_MEMORY, "sources": {"m": BY_SM["sources"]["sm"]}}, "sources['m']"),
+        (BY_MEMORY, {"resources": {"n": 1}, "sources": {"n": COUNTER}}, "sources['n']"),
+    ],
+    ids=["number, counter", "counter, number", "two counters of one name", "two names of one counter"],
+)
+def test_what_two_queues_count_in_two_ways_is_told_at_the_second(first: Any, second: Any, path: str):
+    assert of_two(first, second) == [("value-set-twice", f'KueueQueue("b").{path}')]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(BY_NUMBER, BY_NUMBER), (BY_MEMORY, BY_MEMORY), (BY_MEMORY, BY_SM)]
+)
+def test_queues_may_share_what_they_count_in_one_way(first: Any, second: Any):
+    assert of_two(first, second) == []
+
+
+def test_queues_of_two_clusters_count_as_they_like():
+    import pulumi_kubernetes as k8s
+
+    def body() -> None:
+        other = pulumi.ResourceOptions(provider=k8s.Provider("other", kubeconfig="{}"))
+        dra.KueueQueue("a", namespaces=["vision"], **BY_NUMBER)
+        dra.KueueQueue("b", namespaces=["vision"], opts=other, **BY_MEMORY)
+
+    assert synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems == ()
+
+
 def test_a_source_without_an_amount_is_refused():
     body = partial(a_queue, sources={MEMORY: COUNTER})
     (problem,) = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
