@@ -286,14 +286,13 @@ def _check_resources(resources: object, quota: object, sources: object) -> Itera
             hint='write quota={"h100": 64}',
         )
     classes = len(quota) if isinstance(quota, Mapping) else 0
-    mappings = classes + (len(sources) if isinstance(sources, Mapping) else 0)
-    if mappings > MOST_MAPPINGS:
-        yield Problem(
-            path="quota",
-            code="too-many-items",
-            message=f"{mappings} classes and sources, and Kueue's configuration has at most {MOST_MAPPINGS} mappings",
-            hint="give the classes that nobody queues for a ResourceQuota only",
-        )
+    charged = len(sources) if isinstance(sources, Mapping) else 0
+    if classes + charged > MOST_MAPPINGS:
+        path, told = "quota", "give the classes that nobody queues for a ResourceQuota only"
+        if charged > MOST_MAPPINGS:
+            path, told = "sources", f"one source takes up to {_MOST_CLASSES} classes: leave out the others"
+        message = f"{classes + charged} classes and sources, and Kueue's configuration has at most {MOST_MAPPINGS} mappings"
+        yield Problem(path=path, code="too-many-items", message=message, hint=told)
     if classes + len(resources) > _MOST_RESOURCES:
         yield Problem(
             path="resources",

@@ -218,6 +218,19 @@ def test_queues_of_two_clusters_count_as_they_like():
     assert synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems == ()
 
 
+@pytest.mark.parametrize(
+    ("classes", "sources", "path"), [(17, 0, "quota"), (16, 1, "quota"), (1, 17, "sources")]
+)
+def test_too_many_mappings_are_told_where_some_can_be_left_out(classes: int, sources: int, path: str):
+    named = {f"m{n}": dra.CounterSource(f"m{n}", device_classes=MIG) for n in range(sources)}
+    queue = {
+        "quota": {f"c{n}": 1 for n in range(classes)},
+        "sources": named,
+        "resources": dict.fromkeys(named, 1),
+    }
+    assert of_two({"quota": {"c0": 1}}, queue) == [("too-many-items", f'KueueQueue("b").{path}')]
+
+
 def test_a_source_without_an_amount_is_refused():
     body = partial(a_queue, sources={MEMORY: COUNTER})
     (problem,) = synth_function(body, config={"dra-infra:kubernetes": "1.37"}).problems
