@@ -1,4 +1,4 @@
-"""What `doctor` and `drain` tell people to run is within the rights of those who are on call."""
+"""What `doctor` reads, and what `doctor` and `drain` tell people to run, is within the rights of those who are on call."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dra_infra.catalog.personas import rules_of
 from dra_infra.cli import drain
 from dra_infra.cluster import draining
 from dra_infra.cluster.doctor import diagnose
+from dra_infra.cluster.evidence import KINDS
 from dra_infra.kubernetes.scheduler.device_evictions import Eviction
 from tests.unit.cluster.samples import pod
 from tests.unit.cluster.test_doctor import CASES
@@ -46,7 +47,9 @@ COMMANDS = {found for text in printed() for found in COMMAND.findall(text)}
 
 def may(persona: str, group: str, resource: str) -> set[str]:
     rules: list[dict[str, Any]] = rules_of(persona)
-    of_it = [each for each in rules if group in each.get("apiGroups", ()) and resource in each["resources"]]
+    of_it = [
+        each for each in rules if group in each.get("apiGroups", ()) and resource in each.get("resources", ())
+    ]
     return {verb for each in of_it for verb in each["verbs"]}
 
 
@@ -68,3 +71,10 @@ def test_who_is_on_call_may_delete_nothing_else_of_pods_and_claims():
     deletable = {each for each in kinds if "delete" in may("on-call", *each)}
     assert deletable == {RESOURCES[each] for verb, each in COMMANDS if verb == "delete"}
     assert "delete" not in may("reader", "", "pods")
+
+
+@pytest.mark.parametrize("persona", ["on-call", "reader"])
+def test_who_runs_doctor_may_read_all_that_it_looks_at(persona: str):
+    unread = [each.name for each in KINDS if "list" not in may(persona, each.group, each.plural)]
+    assert unread == []
+    assert {"nonResourceURLs": ["/metrics"], "verbs": ["get"]} in rules_of(persona)
