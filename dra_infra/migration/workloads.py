@@ -15,7 +15,6 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
-    PodTemplate,
     WorkloadKind,
     WorkloadKinds,
     read_steps,
@@ -136,9 +135,9 @@ class OwnTemplates:
         """The new objects."""
 
     def name(self, entry: str, claim: Mapping[str, Any], is_shared: bool = False) -> str:  # noqa: FBT001, FBT002  (of a Callable)
-        """Names the template with this claim spec, or the claim that pods share, and makes it where there is none."""
+        """Names the template with this claim spec, and makes it where there is none, or a claim that pods of one template share."""
         key = _key(claim, is_shared=is_shared)
-        if key not in self._known:
+        if is_shared or key not in self._known:
             # The first one needs no more than the word for its devices.
             word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
             name, missing = self._take(word, key)
@@ -189,9 +188,7 @@ def migrate_workload(
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
-    counts = (
-        {each.path: _count_pods(each) for each in find_pod_templates(manifest)} if settings.mps_memory else {}
-    )
+    counts = _count_pods(manifest) if settings.mps_memory else {}
     for part in kind.parts:
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
@@ -217,10 +214,13 @@ def migrate_workload(
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
 
 
-def _count_pods(template: PodTemplate) -> int:
-    """How many pods run of a template at once; 0 where that is not fixed."""
-    is_open = template.most is not None or template.uncounted or template.malformed
-    return 0 if is_open else template.replicas or 0
+def _count_pods(manifest: Mapping[str, Any]) -> Mapping[str, int]:
+    """How many pods run at once of the templates at each path; 0 where that is not fixed."""
+    found: dict[str, list[int | None]] = {}
+    for each in find_pod_templates(manifest):
+        is_open = each.most is not None or each.uncounted or each.malformed
+        found.setdefault(each.path, []).append(None if is_open else each.replicas)
+    return {path: 0 if None in counts else sum(filter(None, counts)) for path, counts in found.items()}
 
 
 def _fold(spec: Mapping[str, Any], model: str) -> Mapping[str, Any]:

@@ -461,6 +461,38 @@ def test_pods_that_one_claim_does_not_give_what_they_had_stay_as_they_are(
     assert {(each.code, each.outcome) for each in done.remarks} == {("mps-replicas", "decide")}
 
 
+def test_each_template_of_an_object_has_a_claim_that_its_own_pods_share():
+    jobs = job_set(1, 1)
+    for each in jobs["spec"]["replicatedJobs"]:
+        each["template"]["spec"] |= {"parallelism": 4, "completions": 4}
+    (done,) = migrate_objects([jobs], under_mps(4))
+    assert template_places(done) == [("ml", "set-gpu"), ("ml", "set-gpu-2")]
+    assert done.manifest is not None
+    names = [
+        each["template"]["spec"]["template"]["spec"]["resourceClaims"][0]["resourceClaimName"]
+        for each in done.manifest["spec"]["replicatedJobs"]
+    ]
+    assert names == ["set-gpu", "set-gpu-2"]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "size", "fits"), [(1, 4, True), (2, 2, True), (4, 1, True), (2, 3, False)]
+)
+def test_leaders_and_workers_of_one_template_are_counted_together(replicas: int, size: int, *, fits: bool):
+    group = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "s", "namespace": "ml"},
+        "spec": {
+            "replicas": replicas,
+            "leaderWorkerTemplate": {"size": size, "workerTemplate": {"spec": pod_spec(1)}},
+        },
+    }
+    (done,) = migrate_objects([group], under_mps(4))
+    assert template_places(done) == ([("ml", "s-gpu")] if fits else [])
+    assert "mps-replicas" in [each.code for each in done.remarks]
+
+
 def test_a_claim_of_that_name_that_says_something_else_is_left_alone():
     claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {"devices": {}}}
     held = claim | {"metadata": {"name": "s-gpu", "namespace": "ml"}}
