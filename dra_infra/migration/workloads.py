@@ -30,6 +30,7 @@ _Steps = tuple[str | int, ...]
 _Owner = tuple[str, str, str, str]
 """API group, kind, name and generateName of an object."""
 
+_NOBODY: Final[_Owner] = ("", "", "", "")
 _RAY: Final = "ray.io"
 _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-]+))\.amount")
 """Settings by which Spark asks for devices: `.vendor` beside it has the domain of the resource."""
@@ -92,7 +93,8 @@ class ClaimTemplates:
                 at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
                 is_shared = each["kind"] == "ResourceClaim"
                 claim = spec if is_shared else value_at(each, "spec", "spec")
-                self._given[at] = None, _key(claim, is_shared=is_shared)
+                # The pods that share a claim are counted: no others join them.
+                self._given[at] = _NOBODY if is_shared else None, _key(claim, is_shared=is_shared)
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""

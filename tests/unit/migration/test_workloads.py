@@ -493,6 +493,15 @@ def test_leaders_and_workers_of_one_template_are_counted_together(replicas: int,
     assert "mps-replicas" in [each.code for each in done.remarks]
 
 
+def test_a_claim_of_an_earlier_run_gets_no_more_pods():
+    (first,) = migrate_objects([shared(replicas=4)], under_mps(4))
+    assert first.manifest is not None
+    written = [first.manifest, *first.added]
+    *_, second = migrate_objects([*written, shared("StatefulSet", replicas=4)], under_mps(4))
+    assert template_places(first) == [("ml", "s-gpu")]
+    assert template_places(second) == [("ml", "s-statefulset-gpu")]
+
+
 def test_a_claim_of_that_name_that_says_something_else_is_left_alone():
     claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {"devices": {}}}
     held = claim | {"metadata": {"name": "s-gpu", "namespace": "ml"}}
