@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count
@@ -25,6 +25,7 @@ from dra_infra.migration.needs import Settings, asks_devices, containers_of, cou
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, migrate_flow, migrate_pod
 from dra_infra.output.wording import join_words
+from dra_infra.placement.objects import identity_of, target_of
 
 _Steps = tuple[str | int, ...]
 _Owner = tuple[str, str, str, str]
@@ -35,6 +36,8 @@ _RAY: Final = "ray.io"
 _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-]+))\.amount")
 """Settings by which Spark asks for devices: `.vendor` beside it has the domain of the resource."""
 
+_ONE_RUN: Final = ("Forbid", "Replace")
+"""Values of a CronJob's concurrencyPolicy with which one run does not begin beside another."""
 _CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 _LLM: Final = "LLMInferenceService"
 _MODE: Final = "serving.kserve.io/deploymentMode"
@@ -79,6 +82,8 @@ class ClaimTemplates:
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
         self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
         self._users: dict[tuple[str, str], dict[Any, None]] = {}
+        self.scaled = {target for each in objects if (target := target_of(each))}
+        """Kind, namespace and name of what autoscalers scale."""
         for each in objects:
             spec = mapping(each.get("spec"))
             named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
@@ -190,7 +195,7 @@ def migrate_workload(
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
-    counts = _count_pods(manifest) if settings.mps_memory else {}
+    counts = _count_pods(manifest, templates.scaled) if settings.mps_memory else {}
     for part in kind.parts:
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
@@ -216,8 +221,12 @@ def migrate_workload(
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
 
 
-def _count_pods(manifest: Mapping[str, Any]) -> Mapping[str, int]:
-    """How many pods run at once of the templates at each path; 0 where that is not fixed."""
+def _count_pods(manifest: Mapping[str, Any], scaled: Collection[tuple[str, str, str]]) -> Mapping[str, int]:
+    """How many pods run at once of the templates at each path; 0, or none, where that is not fixed."""
+    kind, runs = str(manifest.get("kind")), value_at(manifest, "spec", "concurrencyPolicy")
+    is_again = not value_at(manifest, "metadata", "name") or ("Cron" in kind and runs not in _ONE_RUN)
+    if is_again or (kind, *identity_of(manifest)) in scaled:
+        return {}
     found: dict[str, list[int | None]] = {}
     for each in find_pod_templates(manifest):
         is_open = each.most is not None or each.uncounted or each.malformed

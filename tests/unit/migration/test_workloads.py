@@ -493,6 +493,38 @@ def test_leaders_and_workers_of_one_template_are_counted_together(replicas: int,
     assert "mps-replicas" in [each.code for each in done.remarks]
 
 
+@pytest.mark.parametrize("kind", ["HorizontalPodAutoscaler", "ScaledObject"])
+def test_pods_that_an_autoscaler_makes_more_of_share_no_claim(kind: str):
+    scaler = {
+        "kind": kind,
+        "metadata": {"name": "any", "namespace": "ml"},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "s"}, "maxReplicas": 20},
+    }
+    *_, scaled, other = migrate_objects([scaler, shared(), shared("StatefulSet")], under_mps(4))
+    assert {(each.code, each.outcome) for each in scaled.remarks} == {("mps-replicas", "decide")}
+    assert template_places(other) == [("ml", "s-gpu")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "shares"), [(None, False), ("Allow", False), ("Forbid", True), ("Replace", True)]
+)
+def test_runs_of_a_cron_job_share_a_claim_where_one_is_at_a_time(policy: str | None, *, shares: bool):
+    job = shared("Job", parallelism=4, completions=4)
+    cron = {
+        **job,
+        "kind": "CronJob",
+        "spec": {"jobTemplate": {"spec": job["spec"]}, "concurrencyPolicy": policy},
+    }
+    (done,) = migrate_objects([cron], under_mps(4))
+    assert bool(done.added) == shares
+
+
+def test_objects_that_get_their_names_from_the_server_share_no_claim():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}, "spec": pod_spec(1)}
+    (done,) = migrate_objects([pod], under_mps(4))
+    assert {(each.code, each.outcome) for each in done.remarks} == {("mps-replicas", "decide")}
+
+
 def test_a_claim_of_an_earlier_run_gets_no_more_pods():
     (first,) = migrate_objects([shared(replicas=4)], under_mps(4))
     assert first.manifest is not None
