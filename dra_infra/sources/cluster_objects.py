@@ -41,7 +41,11 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
     What a controller made of an object of the input is left out where it would be changed, for the controller makes it anew.
     """
     names = {_identity(each) for each in objects}
-    owners = {index: owner for index, each in enumerate(objects) if (owner := find_owner(each))}
+    owners = {
+        index: owner
+        for index, each in enumerate(objects)
+        if workload_kinds().find(each) and (owner := find_owner(each))
+    }
     plain = [without_written(each) if workload_kinds().find(each) else each for each in objects]
     own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
     return [
@@ -62,10 +66,10 @@ def _identity(manifest: Mapping[str, Any]) -> _Identity:
 
 
 def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
-    """The controller of an object that makes pods, or is one; None for what nobody made."""
+    """The controller that made an object; None for what nobody made."""
     metadata = mapping(manifest.get("metadata"))
     for each in mappings(metadata.get("ownerReferences")):
-        if each.get("controller") is True and workload_kinds().find(manifest):
+        if each.get("controller") is True:
             return str(each.get("kind")), str(metadata.get("namespace") or ""), str(each.get("name"))
     return None
 

@@ -140,11 +140,12 @@ def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_wri
         "status": {"used": {"pods": "1"}},
     }
     made = live("ReplicaSet", "web-1", ownerReferences=[owner])
-    items = [live("Deployment", "web"), made, changed, quota]
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": made["metadata"], "data": {"a": "b"}}
+    items = [live("Deployment", "web"), made, settings, changed, quota]
     (folder / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     done = migrate(folder, "live.json", "--whole-gpus", "--to", "components", "--output", "infra")
     assert done.returncode == 0
-    assert "1 object that controllers made is not in it\n" in done.stderr
+    assert "2 objects that controllers made are not in it\n" in done.stderr
     text = (folder / "infra" / "__main__.py").read_text()
     assert [line.strip() for line in text.splitlines() if "import_" in line] == [
         'opts=pulumi.ResourceOptions(import_="ml/web"),',
