@@ -46,12 +46,11 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
         for index, each in enumerate(objects)
         if workload_kinds().find(each) and (owner := find_owner(each))
     }
-    plain = [without_written(each) if workload_kinds().find(each) else each for each in objects]
-    own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
+    own = iter(migrate_objects([each for index, each in enumerate(objects) if index not in owners], settings))
     return [
         _leave_out(each, owners[index], is_there=owners[index] in names, settings=settings)
         if index in owners
-        else _as_read(each, plain[index], next(own))
+        else _as_read(each, next(own))
         for index, each in enumerate(objects)
     ]
 
@@ -111,12 +110,13 @@ def _without(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {key: each for key, each in value.items() if key not in names}
 
 
-def _as_read(manifest: Mapping[str, Any], plain: Mapping[str, Any], done: Migrated) -> Migrated:
-    """The outcome of an object with the one that was read in it, where nothing of it changed."""
-    if done.manifest is plain:
-        return replace(done, manifest=manifest)
-    if plain is manifest:
+def _as_read(manifest: Mapping[str, Any], done: Migrated) -> Migrated:
+    """The outcome of an object, where it changed without what servers write."""
+    if done.manifest is None or done.manifest is manifest:
+        return done
+    plain = without_written(done.manifest)
+    if plain is done.manifest:
         return done
     message = "what servers write is left out: status, uid, managedFields and others of metadata"
     remark = Remark("metadata", "changed", "written-by-server", message)
-    return replace(done, remarks=(*done.remarks, remark))
+    return replace(done, manifest=plain, remarks=(*done.remarks, remark))

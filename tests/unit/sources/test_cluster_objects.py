@@ -52,6 +52,21 @@ def test_an_object_is_written_without_what_servers_wrote():
     assert ("written-by-server", "metadata") in [(each.code, each.path) for each in done.remarks]
 
 
+def test_a_quota_is_written_without_what_servers_wrote():
+    hard = {"requests.nvidia.com/gpu": "4"}
+    quota = {
+        **read("ResourceQuota", "q"),
+        "apiVersion": "v1",
+        "spec": {"hard": hard},
+        "status": {"hard": hard},
+    }
+    (done,) = migrate_read([quota], SETTINGS)
+    assert done.manifest is not None
+    assert done.manifest.keys() == {"apiVersion", "kind", "metadata", "spec"}
+    assert done.manifest["metadata"].keys() == {"name", "namespace", "labels", "annotations"}
+    assert ("written-by-server", "metadata") in [(each.code, each.path) for each in done.remarks]
+
+
 def test_what_controllers_made_of_the_input_is_left_out_and_takes_no_name():
     objects = [
         read("Pod", "serve-1-a", of=("ReplicaSet", "serve-1")),
