@@ -18,12 +18,14 @@ from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import count_of
 from dra_infra.program_writing.checking import check_kinds, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
-from dra_infra.sources.cluster_objects import without_written
+from dra_infra.sources.cluster_objects import READ, without_written
 
 _DESCRIPTION = "Objects of a cluster, as components where they can be"
 
 _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that components make."""
+
+_APPLY: Final = "apply what migrate writes without --to components, and migrate what the cluster has then"
 
 
 class MigratedProgram(NamedTuple):
@@ -103,10 +105,15 @@ def program_of(
     rest = len(objects) - program.components
     as_they_are = f"{count_of(rest, 'object')} as {'it is' if rest == 1 else 'they are'}"
     notes = [f"the program makes {count_of(program.components, 'component')}, and {as_they_are}"]
+    changed = {
+        number
+        for number, (index, each) in enumerate(rows)
+        if each is migrated[index].manifest and any(told.code == READ for told in migrated[index].remarks)
+    }
     notes += [
-        f"{reference_to(objects[index])} is in the cluster with another spec, which no import takes over:"
-        " leave object_name= out, or delete it there before"
-        for index in sorted(found.keys() - imported)
+        f"{reference_to(each)} is in the cluster with another spec, which no import takes over:"
+        f" {'leave object_name= out' if each['kind'] in _TAKEN_OVER else _APPLY}, or delete it there before"
+        for each in (objects[index] for index in sorted((found.keys() | changed) - imported))
     ]
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
 

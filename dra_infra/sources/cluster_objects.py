@@ -18,6 +18,9 @@ from dra_infra.migration.outcomes import Migrated, Remark
 OWNED: Final = "owned-object"
 """The code of an object that a controller made."""
 
+READ: Final = "written-by-server"
+"""The code of an object that was read from a server, and changed."""
+
 _WRITTEN: Final = (
     "uid",
     "resourceVersion",
@@ -118,5 +121,5 @@ def _as_read(manifest: Mapping[str, Any], done: Migrated) -> Migrated:
     if plain is done.manifest:
         return done
     message = "what servers write is left out: status, uid, managedFields and others of metadata"
-    remark = Remark("metadata", "changed", "written-by-server", message)
+    remark = Remark("metadata", "changed", READ, message)
     return replace(done, manifest=plain, remarks=(*done.remarks, remark))

@@ -146,6 +146,8 @@ def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_wri
     done = migrate(folder, "live.json", "--whole-gpus", "--to", "components", "--output", "infra")
     assert done.returncode == 0
     assert "2 objects that controllers made are not in it\n" in done.stderr
+    told = [line for line in done.stderr.splitlines() if "in the cluster with another spec" in line]
+    assert [line.partition(" is ")[0] for line in told] == ["Deployment ml/train"]
     text = (folder / "infra" / "__main__.py").read_text()
     assert [line.strip() for line in text.splitlines() if "import_" in line] == [
         'opts=pulumi.ResourceOptions(import_="ml/web"),',
