@@ -217,8 +217,14 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
 
 def _why_no_mps(asked: Asked, count: int, number: int, settings: Settings) -> str:
     """Why the pods of a workload cannot share a GPU by one claim; empty where they can, each with what it had."""
-    if asked.profile or count > 1 or number > min(_MOST_MPS, settings.mps_memory):
-        return f"the plugin serves one replica of a whole GPU, and at most {_MOST_MPS} of it"
+    if asked.profile:
+        return "it is one of a MIG device, and the claim would have MPS for a whole GPU"
+    if count > 1:
+        return "the plugin gives a container no more than one"
+    if number > _MOST_MPS:
+        return f"MPS serves at most {_MOST_MPS} on one GPU, and these are {number}"
+    if number > settings.mps_memory:
+        return f"--mps-memory leaves less than 1Mi for each of {number}"
     if not settings.pods:
         return "how many pods would share a claim is not fixed"
     if settings.pods > number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -410,8 +411,8 @@ def shared(kind: str = "Deployment", *, containers: int = 1, count: int = 1, **s
     }
 
 
-def under_mps(number: int, memory: int = 15360) -> Settings:
-    replicas = {"nvidia.com/gpu": Replicas("mps", number, renamed=False, one_each=True)}
+def under_mps(number: int, memory: int = 15360, resource: str = "nvidia.com/gpu") -> Settings:
+    replicas = {resource: Replicas("mps", number, renamed=False, one_each=True)}
     return Settings(plugin=DevicePlugin(replicas=replicas), mps_memory=memory)
 
 
@@ -491,6 +492,33 @@ def test_leaders_and_workers_of_one_template_are_counted_together(replicas: int,
     (done,) = migrate_objects([group], under_mps(4))
     assert template_places(done) == ([("ml", "s-gpu")] if fits else [])
     assert "mps-replicas" in [each.code for each in done.remarks]
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings", "why"),
+    [
+        (shared(count=2), under_mps(4), "no more than one"),
+        (shared(), under_mps(49), "at most 48 on one GPU, and these are 49"),
+        (shared(), under_mps(4, memory=3), "less than 1Mi for each of 4"),
+        (shared(replicas="many"), under_mps(4), "is not fixed"),
+        (shared(replicas=5), under_mps(4), "5 pods are more"),
+    ],
+)
+def test_each_reason_for_no_claim_is_told(workload: dict[str, Any], settings: Settings, why: str):
+    (done,) = migrate_objects([workload], settings)
+    (told,) = [each.message for each in done.remarks if each.code == "mps-replicas"]
+    assert why in told
+
+
+def test_a_share_of_a_mig_device_gets_no_claim_for_a_whole_gpu():
+    profile = "nvidia.com/mig-1g.10gb"
+    work = shared()
+    work["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {profile: 1}}
+    settings = under_mps(2, resource=profile)
+    assert settings.plugin is not None
+    mixed = replace(settings, plugin=replace(settings.plugin, strategy="mixed"))
+    (done,) = migrate_objects([work], mixed)
+    assert ["one of a MIG device" in each.message for each in done.remarks] == [True]
 
 
 @pytest.mark.parametrize("kind", ["HorizontalPodAutoscaler", "ScaledObject"])
