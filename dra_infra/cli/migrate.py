@@ -134,7 +134,7 @@ def run(
         settings = Settings(
             plugin=_find_plugin(plugin_config, mig_profile, snapshot, whole_gpus=whole_gpus),
             no_shares=_why_no_shares(target, driver),
-            mps_memory=_read_memory(mps_memory),
+            mps_memory=_read_memory(mps_memory, to),
         )
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
@@ -183,7 +183,12 @@ def run(
                 results, chosen, release=target.releases[-1], is_late=lambda: time.monotonic() > end
             )
     placed = list(describe(placement, brief=True)) if placement is not None else []
-    report = replace(report, notes=(*done.notes, *placed), plan=to_data(planned) if planned else None)
+    notes = [*done.notes, *placed]
+    if settings.mps_memory and not any(
+        told.code == "mps-replicas" for each in migrated for told in each.remarks
+    ):
+        notes.append("--mps-memory had no effect: no pod asks for a replica under MPS")
+    report = replace(report, notes=notes, plan=to_data(planned) if planned else None)
     print_problems(problems, with_count=False)
     _print_report(report, planned, form)
     if to == "components":
@@ -322,16 +327,19 @@ def _find_plugin(
     return plugin
 
 
-def _read_memory(amount: str | None) -> int:
+def _read_memory(amount: str | None, to: str) -> int:
     """The whole MiB of an amount; 0 for none."""
+    if amount is None:
+        return 0
     try:
-        found = int(Quantity.parse(amount or "0").value) >> 20
+        found = int(Quantity.parse(amount).value) >> 20
     except ValueError:
         found = 0
-    if amount and not 0 < found < 2**31:
-        raise click.BadParameter(
-            f"{amount[:40]!r} is no memory of a GPU; write 15360Mi", param_hint="--mps-memory"
-        )
+    refusal = "" if 0 < found < 2**31 else f"{amount[:40]!r} is no memory of a GPU; write 15360Mi"
+    if to == "bridge":
+        refusal = "a class gives whole devices, and no pods share one; leave --to bridge out"
+    if refusal:
+        raise click.BadParameter(refusal, param_hint="--mps-memory")
     return found
 
 

@@ -614,6 +614,8 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
         (".", "--mps-memory", "much"),
         (".", "--mps-memory", "0"),
         (".", "--mps-memory", "9E"),
+        (".", "--mps-memory", ""),
+        (".", "--mps-memory", "15Gi", "--to", "bridge"),
         (".", "--mig-profile", "1g.10gb", "--whole-gpus"),
         (".", "--whole-gpus", "--diff", "--json"),
         (".", "--whole-gpus", "--diff", "--format", "html"),
@@ -735,6 +737,13 @@ def test_pods_share_a_gpu_under_mps_where_its_memory_is_said(folder: Path):
     done = migrate(folder, *arguments, "--mps-memory", "15Gi", "--fleet", "t4 x 1", "--write")
     assert done.returncode == 0
     assert "lost: spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: " in done.stderr
+    assert "--mps-memory had no effect" not in done.stderr
     _, claim = read_manifests((folder / "serve.yaml").read_text())
     assert (claim["kind"], claim["metadata"]["name"]) == ("ResourceClaim", "serve-gpu")
     assert "defaultPinnedDeviceMemoryLimit: 3840Mi" in (folder / "serve.yaml").read_text()
+
+
+def test_memory_for_mps_without_pods_under_mps_is_told(folder: Path):
+    done = migrate(folder, "serve.yaml", "--whole-gpus", "--mps-memory", "15Gi")
+    assert done.returncode == 0
+    assert "--mps-memory had no effect: no pod asks for a replica under MPS\n" in done.stderr
