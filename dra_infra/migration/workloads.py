@@ -84,6 +84,7 @@ class ClaimTemplates:
         self._users: dict[tuple[str, str], dict[Any, None]] = {}
         self.scaled = {target for each in objects if (target := target_of(each))}
         """Kind, namespace and name of what autoscalers scale."""
+        self._there: dict[str, dict[str, Any]] = {}
         for each in objects:
             spec = mapping(each.get("spec"))
             named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
@@ -100,6 +101,8 @@ class ClaimTemplates:
                 claim = spec if is_shared else value_at(each, "spec", "spec")
                 # The pods that share a claim are counted: no others join them.
                 self._given[at] = _NOBODY if is_shared else None, _key(claim, is_shared=is_shared)
+                if not is_shared:
+                    self._there.setdefault(at[1], {})[_key(claim)] = claim
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
@@ -107,6 +110,11 @@ class ClaimTemplates:
         users = self._users.get((str(kind), str(value_at(owner, "metadata", "name"))), {})
         others = [each for each in users if each != own] if kind == f"{_LLM}Config" else []
         return OwnTemplates(owner, self, list(users) if kind == _CLUSTER_RUNTIME else [own, *others])
+
+    def alike(self, name: str) -> Any:
+        """The claim spec that all templates of a name have that are there; None where there is no one."""
+        found = list(self._there.get(name, {}).values())
+        return found[0] if len(found) == 1 else None
 
     def take(self, namespace: str, name: str, owner: _Owner, claim: str) -> bool | None:
         """Takes a name for a claim spec: whether its template is there already; None where the name is not free.
@@ -149,17 +157,34 @@ class OwnTemplates:
             word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
             name, missing = self._take(word, key)
             self._known[key] = name
-            for namespace in missing:
-                metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
-                self.added.append(
-                    {
-                        "apiVersion": "resource.k8s.io/v1",
-                        "kind": "ResourceClaim" if is_shared else "ResourceClaimTemplate",
-                        "metadata": metadata,
-                        "spec": claim if is_shared else {"spec": claim},
-                    }
-                )
+            self._add(name, missing, claim, is_shared=is_shared)
         return self._known[key]
+
+    def copy(self, name: str) -> None:
+        """Makes a template that was there before in those of the namespaces that lack it."""
+        claim = self._names.alike(name)
+        if claim is not None and name not in self._taken:
+            self._taken.add(name)
+            found = [
+                self._names.take(str(each or ""), name, self._owner, _key(claim)) for each in self.namespaces
+            ]
+            lacking = [
+                each for each, is_there in zip(self.namespaces, found, strict=True) if is_there is False
+            ]
+            self._add(name, lacking, claim, is_shared=False)
+
+    def _add(
+        self, name: str, namespaces: Sequence[Any], claim: Mapping[str, Any], *, is_shared: bool
+    ) -> None:
+        for namespace in namespaces:
+            self.added.append(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceClaim" if is_shared else "ResourceClaimTemplate",
+                    "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+                    "spec": claim if is_shared else {"spec": claim},
+                }
+            )
 
     def _take(self, entry: str, claim: str) -> tuple[str, list[Any]]:
         """A name that ends on *entry* and a number, and the namespaces in which the template is not there already."""
@@ -214,11 +239,20 @@ def migrate_workload(
             remarks += [
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks
             ]
-    if own.added and own.namespaces != [value_at(manifest, "metadata", "namespace")]:
+    remarks += _place_templates(kind, changed, own)
+    return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
+
+
+def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTemplates) -> Iterator[Remark]:
+    """Makes the templates that an earlier migration made in other namespaces, and says where all of them are."""
+    if kind.kind in (_CLUSTER_RUNTIME, f"{_LLM}Config"):
+        for _, holder in kind.find_holders(changed):
+            for entry in mappings(mapping(holder).get("resourceClaims")):
+                own.copy(str(entry.get("resourceClaimTemplateName")))
+    if own.added and own.namespaces != [value_at(changed, "metadata", "namespace")]:
         where = join_words([str(each or "default") for each in own.namespaces], most=12)
         message = f"its claim templates are in {where}, with the objects that name it; those of other namespaces need them there"
-        remarks.append(Remark("metadata.namespace", "changed", "resource-to-claim", message))
-    return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
+        yield Remark("metadata.namespace", "changed", "resource-to-claim", message)
 
 
 def _count_pods(manifest: Mapping[str, Any], scaled: Collection[tuple[str, str, str]]) -> Mapping[str, int]:

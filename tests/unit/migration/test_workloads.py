@@ -660,3 +660,17 @@ def test_templates_of_argo_that_are_none_stay():
     for templates in (None, "x", [None, "x", {"container": "x"}, {"container": GPU, "sidecars": "x"}]):
         was = a_flow() | {"spec": {"templates": templates}}
         assert migrate_objects([was], WHOLE)[0].manifest is was
+
+
+def test_a_runtime_that_was_migrated_has_its_templates_in_namespaces_that_came_later():
+    cluster = runtime({}, 4, 4) | {"kind": "ClusterTrainingRuntime"}
+    first, *_ = migrate_objects([cluster, train_job("a")], WHOLE)
+    assert first.manifest is not None
+    before = [first.manifest, *first.added, train_job("a")]
+    assert not any(each.remarks or each.added for each in migrate_objects(before, WHOLE))
+    again, *_ = migrate_objects([*before, train_job("z")], WHOLE)
+    assert template_places(again) == [("z", "r-gpu")]
+    assert again.added[0]["spec"] == first.added[0]["spec"]
+    # Nobody knows which of two it is to have.
+    other = {**first.added[0], "metadata": {"name": "r-gpu", "namespace": "b"}, "spec": {"spec": {}}}
+    assert not any(each.added for each in migrate_objects([*before, train_job("z"), other], WHOLE))
