@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
-from types import MappingProxyType
-from typing import Any, Final
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -41,18 +41,18 @@ _ELSEWHERE: Final = frozenset(
 
 
 def migrate_account(
-    manifest: Mapping[str, Any], settings: Settings, together: Mapping[str, Any] = MappingProxyType({})
+    manifest: Mapping[str, Any], settings: Settings, together: Limits | None = None
 ) -> Migrated | None:
     """Migrates a ResourceQuota and quotas of Kueue, and remarks on the others; None for an object that is none of them.
 
     Args:
         manifest: The object.
         settings: What is known of the cluster.
-        together: Limits of all ResourceQuotas of its namespace.
+        together: What all ResourceQuotas of its namespace allow; None where nobody knows of others.
     """
     kind = str(manifest.get("kind") or "")
     if kind == "ResourceQuota":
-        return _migrate_quota(manifest, settings, together)
+        return _migrate_quota(manifest, settings, together or Limits({}, {}, []))
     if kind in ("ClusterQueue", "Cohort"):
         return _migrate_queue(manifest, settings)
     remarks = tuple(_FOUND[kind](manifest)) if kind in _FOUND else ()
@@ -109,47 +109,76 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
             yield f"{path}[{number}]", below, False
 
 
-def limits_by_namespace(objects: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What the ResourceQuotas of each namespace allow together, by key: each of them limits all of its objects."""
-    found: dict[str, dict[str, Any]] = {}
+class Limits(NamedTuple):
+    """What the ResourceQuotas of a namespace allow together: each of them limits all of its objects.
+
+    Args:
+        amounts: The smallest of each key.
+        sums: By key for a class, how many resources it counts claims for and what they have together; None where that is no number.
+        unread: Keys of MIG devices of which it is not clear what they are.
+    """
+
+    amounts: dict[str, Any]
+    sums: dict[str, tuple[int, Fraction | None]]
+    unread: list[str]
+
+
+def limits_together(objects: Iterable[Mapping[str, Any]], settings: Settings) -> list[Limits | None]:
+    """By object, what the ResourceQuotas of its namespace allow together; None for all that is none of them.
+
+    Quotas that are there twice, as in two overlays, are of two namespaces.
+    """
+    found: dict[tuple[str, int], Limits] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    by_object: list[Limits | None] = []
     for each in objects:
+        namespace, name = (value_at(each, "metadata", step) for step in ("namespace", "name"))
+        by_object.append(None)
         # Those that leave their namespace to whoever applies them may each have another.
-        namespace = value_at(each, "metadata", "namespace")
         if each.get("kind") == "ResourceQuota" and namespace and not _has_scopes(each):
-            limits = found.setdefault(str(namespace), {})
+            seen[str(namespace), str(name)] += 1
+            at = str(namespace), seen[str(namespace), str(name)]
+            by_object[-1] = limits = found.setdefault(at, Limits({}, {}, []))
             for key, amount in mapping(value_at(each, "spec", "hard")).items():
-                limits[key] = min(limits.get(key, amount), amount, key=_number)
-    return found
+                limits.amounts[key] = min(limits.amounts.get(key, amount), amount, key=_number)
+    for amounts, sums, unread in found.values():
+        for key, asked in _read_keys(amounts, settings).items():
+            if isinstance(asked, str):
+                unread.extend([key] if _MIG_KEY in key else [])
+                continue
+            number, total = sums.get(quota_keys(asked.class_name)[0], (0, Fraction()))
+            more = _number(amounts[key])
+            is_sum = total is not None and more >= 0
+            sums[quota_keys(asked.class_name)[0]] = number + 1, total + more if is_sum else None
+    return by_object
 
 
-def _migrate_quota(
-    manifest: Mapping[str, Any], settings: Settings, together: Mapping[str, Any]
-) -> Migrated | None:
-    hard, is_scoped = mapping(value_at(manifest, "spec", "hard")), _has_scopes(manifest)
-    # Its key for a class limits the claims for what other quotas count, too.
-    limits = {**hard, **together, **hard}
-    read = {
+def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, Asked | str]:
+    """What the resources mean that keys of a quota count, or why nobody can say so."""
+    return {
         key: read_resource(name, settings.plugin)
-        for key in limits
+        for key in map(str, hard)
         if (name := key.removeprefix(_REQUESTS)) != key and is_device(name)
     }
-    amounts: dict[str, list[Any]] = {}
+
+
+def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Limits) -> Migrated | None:
+    hard, is_scoped = mapping(value_at(manifest, "spec", "hard")), _has_scopes(manifest)
+    read = _read_keys(hard, settings)
+    amounts: dict[str, dict[str, Any]] = {}
     for key, asked in read.items():
-        if isinstance(asked, str) or is_scoped:
-            continue
-        # Its own keys come first.
-        if key in hard or quota_keys(asked.class_name)[0] in amounts:
-            amounts.setdefault(quota_keys(asked.class_name)[0], []).append(limits[key])
-    unread = next((key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key), "")
+        if not isinstance(asked, str) and not is_scoped:
+            amounts.setdefault(quota_keys(asked.class_name)[0], {})[key] = hard[key]
+    own = (key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key)
+    unread = next(chain(own, together.unread), "")
     mig_key = quota_keys("mig.nvidia.com")[0]
     sums = {
-        key: None if unread and key == mig_key else _sum(each)
+        key: None if unread and key == mig_key else _sum(each, together, key)
         for key, each in amounts.items()
         if key not in hard
     }
     remarks: list[Remark] = []
-    for key in filter(hard.__contains__, read):
-        asked = read[key]
+    for key, asked in read.items():
         if isinstance(asked, str):
             remarks += _not_read(key, asked, settings)
         elif is_scoped:
@@ -158,7 +187,8 @@ def _migrate_quota(
             remarks.append(Remark(f"spec.hard[{key}]", "lost", "quota-with-scopes", message, hint))
         else:
             device_key = quota_keys(asked.class_name)[0]
-            total, is_alone = sums.get(device_key, ""), len(amounts[device_key]) == 1
+            total = sums.get(device_key, "")
+            is_alone = max(len(amounts[device_key]), together.sums.get(device_key, (0,))[0]) == 1
             if total is None and unread and device_key == mig_key:
                 message = f"{device_key} counts claims for what {key} and {unread} count, and what the latter is, is not clear"
                 hint = f"say it, or write {device_key} with the number of devices that claims may have"
@@ -225,13 +255,19 @@ def _has_scopes(manifest: Mapping[str, Any]) -> bool:
     return bool(spec.get("scopes") or value_at(spec, "scopeSelector", "matchExpressions"))
 
 
-def _sum(amounts: list[Any]) -> Any:
-    """The amounts together, one alone as it is written; None where that is no whole number."""
-    if len(amounts) == 1:
-        return amounts[0]
-    numbers = list(map(_number, amounts))
-    total = sum(numbers, Fraction())
-    return str(total) if min(numbers) >= 0 and total.denominator == 1 else None
+def _sum(amounts: Mapping[str, Any], together: Limits, key: str) -> Any:
+    """The amounts and those beside them that a key counts, one alone as it is written; None where that is no whole number."""
+    count, total = together.sums.get(key, (0, Fraction()))
+    if max(count, len(amounts)) == 1:
+        return next(iter(amounts.values()))
+    # Its own come first.
+    numbers = list(map(_number, amounts.values()))
+    total = (
+        None
+        if total is None
+        else total + sum(numbers) - sum(_number(together.amounts.get(each, 0)) for each in amounts)
+    )
+    return str(total) if total is not None and min(numbers) >= 0 and total.denominator == 1 else None
 
 
 def _number(amount: Any) -> Fraction:
@@ -345,7 +381,7 @@ def _with_quota(group: Mapping[str, Any], resources: list[str], key: str) -> Map
         found = [each for each in held if each.get("name") in resources]
         if len(found) != len(resources) or (len(found) > 1 and not all(map(_can_be_added, found))):
             return None
-        total = _sum([each.get("nominalQuota") for each in found])
+        total = _sum(dict(enumerate(each.get("nominalQuota") for each in found)), Limits({}, {}, []), "")
         flavors.append({**flavor, "resources": [*held, {**found[0], "name": key, "nominalQuota": total}]})
     if not flavors:
         return None

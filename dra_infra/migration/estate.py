@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.migration.accounts import find_mentions, limits_by_namespace, migrate_account
+from dra_infra.migration.accounts import Limits, find_mentions, limits_together, migrate_account
 from dra_infra.migration.chart_values import migrate_values
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
@@ -30,20 +29,16 @@ def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) ->
     templates = ClaimTemplates(
         [each for done in first for each in (done.manifest, *done.added) if each is not None]
     )
-    limits = limits_by_namespace(objects)
-    return [_go_on(done, settings, templates, limits) for done in first]
+    limits = limits_together(objects, settings)
+    return [_go_on(done, settings, templates, each) for done, each in zip(first, limits, strict=True)]
 
 
 def _go_on(
-    done: Migrated,
-    settings: Settings,
-    templates: ClaimTemplates,
-    limits: Mapping[str, Mapping[str, Any]],
+    done: Migrated, settings: Settings, templates: ClaimTemplates, together: Limits | None
 ) -> Migrated:
     """Migrates what became of an object of old DRA, or the object itself where it is none."""
     if done.manifest is None:
         return done
-    together = limits.get(str(value_at(done.manifest, "metadata", "namespace")), {})
     values = migrate_values(done.manifest, settings)
     found = (
         values

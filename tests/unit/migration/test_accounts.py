@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.migration import accounts
 from dra_infra.migration.accounts import find_mentions, migrate_account
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
@@ -110,6 +111,23 @@ def test_quotas_of_other_namespaces_or_with_scopes_add_nothing():
     other["metadata"]["namespace"] = "web"
     scoped["spec"]["scopes"] = ["NotTerminating"]
     assert mig_limits([one, other, scoped]) == ["7", "2", None]
+
+
+def test_quotas_of_two_overlays_are_not_added_up():
+    dev, prod = quotas({SMALL: "4"}, {MIDDLE: "1"}), quotas({LARGE: "2"}, {MIDDLE: "3"})
+    assert mig_limits([*dev, *prod]) == ["5", "5", "5", "5"]
+    assert mig_limits([dev[0], prod[0]]) == ["4", "2"]
+
+
+def test_keys_of_a_namespace_are_read_once_however_many_quotas_it_has(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+    read = accounts.read_resource
+    monkeypatch.setattr(
+        accounts, "read_resource", lambda name, plugin: asked.append(name) or read(name, plugin)
+    )
+    limits = mig_limits(quotas(*({f"requests.nvidia.com/mig-1g.{each}gb": 2} for each in range(1, 101))))
+    assert limits == ["200"] * 100
+    assert len(asked) <= 200
 
 
 BESIDE = Settings(
