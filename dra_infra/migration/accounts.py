@@ -193,8 +193,13 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
                 message = f"{device_key} counts claims for what {key} and {unread} count, and what the latter is, is not clear"
                 hint = f"say it, or write {device_key} with the number of devices that claims may have"
                 remarks.append(Remark(f"spec.hard[{key}]", "decide", "resource-not-clear", message, hint))
-            else:
-                remarks.append(_counted(key, asked, device_key, total, is_alone=is_alone))
+                continue
+            remarks.append(_counted(key, asked, device_key, total, is_alone=is_alone))
+            in_force, held = together.sums.get(device_key, (0, None))[1], together.amounts.get(device_key)
+            if total and in_force is not None and held is not None and _number(held) < in_force:
+                message = f"another quota of the namespace has {device_key}: {held} already, which is less and stays in force"
+                hint = f"raise it to {in_force}, if it was written for that quota alone"
+                remarks.append(Remark(f"spec.hard[{key}]", "decide", "quota-kept", message, hint))
     if not remarks:
         return None
     new = {key: total for key, total in sums.items() if total is not None}

@@ -113,6 +113,25 @@ def test_quotas_of_other_namespaces_or_with_scopes_add_nothing():
     assert mig_limits([one, other, scoped]) == ["7", "2", None]
 
 
+@pytest.mark.parametrize(("held", "is_told"), [(7, True), ("8", True), ("9", False), ("1k", False)])
+def test_a_key_for_claims_of_another_quota_that_is_less_than_all_count_is_told(held: Any, is_told: bool):
+    kept, done = migrate_objects(quotas({SMALL: "7", MIG_KEY: held}, {LARGE: 2}), WHOLE)
+    assert [each.outcome for each in kept.remarks] == ["kept"]
+    told = [(each.path, each.code) for each in done.remarks if each.outcome == "decide"]
+    assert told == [(f"spec.hard[{LARGE}]", "quota-kept")] * is_told
+    assert not any(
+        each.outcome == "decide"
+        for each in migrate_objects([kept.manifest or {}, done.manifest or {}], WHOLE)[1].remarks
+    )
+
+
+def test_a_smaller_quota_of_whole_gpus_is_in_force_as_before():
+    done = migrate_objects(
+        quotas({"requests.nvidia.com/gpu": 4, KEY: 4}, {"requests.nvidia.com/gpu": 8}), WHOLE
+    )
+    assert [each.outcome for one in done for each in one.remarks] == ["kept", "changed"]
+
+
 def test_quotas_of_two_overlays_are_not_added_up():
     dev, prod = quotas({SMALL: "4"}, {MIDDLE: "1"}), quotas({LARGE: "2"}, {MIDDLE: "3"})
     assert mig_limits([*dev, *prod]) == ["5", "5", "5", "5"]
