@@ -79,11 +79,11 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
         message = f"{refused.asked.resource} is a replica under MPS, and its pod asks for more than this one"
         hint = "give each container a pod of its own, or use MIG"
         return MigratedPod(dict(spec), [Remark(refused.path, "decide", "mps-replicas", message, hint)])
-    has_parts = any(need.asked.profile for each in served for need in each.needs)
+    has_parts = any(need.asked.profile for need in needs)
     unread = labels_of_cards(settings.plugin) if has_parts else ()
     is_nvidia = any(each.is_nvidia for each in served)
     selection = read_node_selection(spec, serving, unread) if is_nvidia else None
-    if selection is not None and (refusal := _refuse_labels(selection, serving, served)):
+    if selection is not None and (refusal := _refuse_labels(selection, serving, needs, settings.plugin)):
         return MigratedPod(dict(spec), [refusal])
     done = MigratedPod(dict(spec), remarks)
     given = give_claims(spec, served, selection, name_template, settings.mps_memory)
@@ -183,11 +183,23 @@ def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin
 
 
 def _refuse_labels(
-    selection: DeviceSelection, serving: Serving, served: list[ContainerNeeds]
+    selection: DeviceSelection, serving: Serving, needs: Sequence[Need], plugin: DevicePlugin | None
 ) -> Remark | None:
     """Says that labels of nodes name MIG devices or shares where containers are to get something else."""
-    asked = {need.asked.profile for each in served for need in each.needs}
-    ways = {need.asked.replicas for each in served for need in each.needs}
+    asked = {need.asked.profile for need in needs}
+    ways = {need.asked.replicas for need in needs}
+    whole = (
+        need for need in needs if need.asked.resource in (WHOLE_GPU, OLD_GPU) and not need.asked.replicas
+    )
+    if serving.shared and plugin and WHOLE_GPU in plugin.replicas and (need := next(whole, None)):
+        message = f"its nodes share their GPUs, by {serving.shared}, and serve none of them by {need.asked.resource}"
+        return Remark(
+            need.path,
+            "decide",
+            "resource-not-clear",
+            message,
+            "ask for nvidia.com/gpu.shared, or leave the label out",
+        )
     if serving.replicas is not None and ways != {serving.replicas}:
         message = (
             "containers share the GPUs of its nodes, by labels of GKE, and it asks for others than these"

@@ -228,6 +228,21 @@ def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
     assert '.productName == "Tesla T4"' in product
 
 
+@pytest.mark.parametrize("key", ["replicas", "sharing-strategy"])
+def test_nodes_that_serve_shares_by_another_name_have_no_whole_gpus(key: str):
+    renamed = Settings(
+        plugin=DevicePlugin(replicas={"nvidia.com/gpu": SHARED_BY_FOUR._replace(renamed=True)})
+    )
+    labels = {f"{GFD}{key}": "4" if key == "replicas" else "time-slicing"}
+    asked = pod(labels)
+    found = migrated(asked, renamed)
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+    assert found.manifest is asked
+    shared = migrated(pod(labels, resource="nvidia.com/gpu.shared"), renamed)
+    assert said(shared)[LIMIT.format("nvidia.com/gpu.shared")] == "replica-to-share changed"
+    assert request_of(migrated(pod(), renamed)) == {"deviceClassName": "gpu.nvidia.com"}
+
+
 def test_the_strategy_of_a_node_may_be_that_of_its_mig_devices():
     found = migrated(pod({f"{GFD}sharing-strategy": "time-slicing"}), SHARING_PARTS)
     assert request_of(found) == {"deviceClassName": "gpu.nvidia.com"}
