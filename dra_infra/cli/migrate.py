@@ -35,9 +35,9 @@ from dra_infra.cutover.texts import APPENDED, to_data, write_lines
 from dra_infra.errors import InvalidSpecError, Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.bridge import bridge_classes
-from dra_infra.migration.device_plugin import DevicePlugin, read_node_labels
+from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
-from dra_infra.migration.node_labels import as_discovered
+from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.plugin_configs import PluginConfigs, read_plugin_configs
 from dra_infra.migration.report import RENDERERS, Entry, Report, judge, write_text
@@ -316,12 +316,12 @@ def _find_plugin(
         raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin = DevicePlugin() if whole_gpus else None
     if plugin is None and (plugin_config or snapshot):
-        nodes = (
-            []
-            if snapshot is None
-            else [as_discovered(node.labels) for node in read_snapshot(snapshot).fleet.nodes]
+        nodes = [] if snapshot is None else [node.labels for node in read_snapshot(snapshot).fleet.nodes]
+        plugin = (
+            _read_config(plugin_config).serve(map(as_discovered, nodes))
+            if plugin_config
+            else read_nodes(nodes)
         )
-        plugin = _read_config(plugin_config).serve(nodes) if plugin_config else read_node_labels(nodes)
     if mig_profile:
         plugin = replace(plugin or DevicePlugin(), strategy="single", profiles=(mig_profile,), unclear="")
     return plugin

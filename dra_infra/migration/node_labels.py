@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, reduce
 from operator import and_, or_
 from typing import Any, Final, NamedTuple
@@ -19,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.catalog.vocabulary import product_memory, product_names
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile, read_node_labels
 from dra_infra.selectors.any_attribute import VersionAttribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
@@ -177,11 +178,24 @@ def read_serving(requirements: Sequence[Requirement]) -> Serving:
     return Serving(profile, Replicas(_WAYS[way], int(clients), renamed=False, one_each=False))
 
 
+def read_nodes(nodes: Sequence[Mapping[str, str]]) -> DevicePlugin | None:
+    """How the plugin serves the cluster by the labels of its nodes; not clear where those of GKE leave it open on one of them."""
+    found = read_node_labels(map(as_discovered, nodes))
+    servings = (
+        _serving_of(each) for each in nodes if _ACCELERATOR in each and f"{PREFIX}gpu.product" not in each
+    )
+    unclear = next((each.unclear for each in servings if each.unclear), "")
+    return replace(found or DevicePlugin(), unclear=f"on some nodes {unclear}") if unclear else found
+
+
+def _serving_of(labels: Mapping[str, str]) -> Serving:
+    return read_serving(requirements_of({key: labels[key] for key in SERVING if key in labels}))
+
+
 def as_discovered(labels: Mapping[str, str]) -> Mapping[str, str]:
     """Labels of a node, with those that GPU feature discovery would give it where labels of GKE say the same."""
     name = labels.get(_ACCELERATOR)
-    own = {key: labels[key] for key in SERVING if key in labels}
-    serving = read_serving(requirements_of(own))
+    serving = _serving_of(labels)
     if not name or f"{PREFIX}gpu.product" in labels or serving.unclear:
         return labels
     (product, *others) = products_by_label().get(_ACCELERATOR, {}).get(name, (name,))

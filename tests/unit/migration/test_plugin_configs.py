@@ -17,7 +17,7 @@ from dra_infra.migration.device_plugin import (
     read_resource,
 )
 from dra_infra.migration.needs import Settings, read_needs
-from dra_infra.migration.node_labels import Requirement, as_discovered, read_requirements
+from dra_infra.migration.node_labels import Requirement, as_discovered, read_nodes, read_requirements
 from dra_infra.migration.plugin_configs import read_plugin_configs
 
 
@@ -147,6 +147,24 @@ SHARED_ON_GKE = {f"{GKE}gpu-sharing-strategy": "time-sharing", f"{GKE}max-shared
 def test_labels_of_gke_say_it_where_nobody_discovers_features(node: dict[str, str], wanted: DevicePlugin):
     assert read_node_labels([as_discovered(node)]) == wanted
     assert as_discovered(labels("Tesla-T4") | node) == labels("Tesla-T4") | node
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "said"),
+    [
+        ("gpu-sharing-strategy", "time-sharing", f"{GKE}gpu-sharing-strategy"),
+        ("max-shared-clients-per-gpu", "abc", f"{GKE}max-shared-clients-per-gpu"),
+        ("gpu-partition-size", "zzz", f"{GKE}gpu-partition-size"),
+    ],
+)
+def test_a_node_of_gke_that_leaves_it_open_is_told_beside_a_clear_one(label: str, value: str, said: str):
+    odd = ON_L4 | {f"{GKE}{label}": value}
+    for nodes in ([odd], [ON_L4, odd], [odd, labels("Tesla-T4")]):
+        told = read_resource("nvidia.com/gpu", read_nodes(nodes))
+        assert isinstance(told, str)
+        assert said in told
+    assert read_nodes([ON_L4, labels("Tesla-T4") | odd]) == DevicePlugin()
+    assert read_nodes([{}]) is None
 
 
 def test_labels_say_the_replicas():
