@@ -264,7 +264,9 @@ def _sum(amounts: Mapping[str, Any], together: Limits, key: str) -> Any:
     """The amounts and those beside them that a key counts, one alone as it is written; None where that is no whole number."""
     count, total = together.sums.get(key, (0, Fraction()))
     if max(count, len(amounts)) == 1:
-        return next(iter(amounts.values()))
+        (amount,) = amounts.values()
+        is_filled_in = isinstance(amount, str) and re.search(r"\$|\{\{", amount)
+        return amount if is_filled_in or _number(amount) >= 0 else None
     # Its own come first.
     numbers = list(map(_number, amounts.values()))
     total = (

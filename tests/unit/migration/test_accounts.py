@@ -206,6 +206,23 @@ def test_a_quota_without_a_number_names_no_others():
     assert "others" not in found.remarks[0].message
 
 
+@pytest.mark.parametrize("amount", [[2], {"a": "b"}, "many", True, "-1"])
+def test_an_amount_that_is_no_number_is_not_copied(amount: Any):
+    was = quota(**{"requests.nvidia.com/gpu": amount})
+    found = migrate_account(was, WHOLE)
+    assert found is not None
+    assert found.manifest is was
+    assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "quantity-not-a-number")]
+
+
+@pytest.mark.parametrize("amount", ["${GPUS}", "{{ .Values.gpus }}", "2k", 0])
+def test_an_amount_that_is_filled_in_later_limits_claims_as_well(amount: Any):
+    found = migrate_account(quota(**{"requests.nvidia.com/gpu": amount}), WHOLE)
+    assert found is not None
+    assert found.manifest is not None
+    assert found.manifest["spec"]["hard"][KEY] == amount
+
+
 def test_a_quota_without_devices_has_nothing_to_migrate():
     assert migrate_account(quota(pods="10", **{"requests.cpu": "4"}), WHOLE) is None
 
