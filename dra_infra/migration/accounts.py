@@ -383,16 +383,17 @@ def _covered(group: Any) -> list[str]:
 def _with_quota(group: Mapping[str, Any], resources: list[str], key: str) -> Mapping[str, Any] | None:
     """The group with a quota that each flavour has for these resources together; None where that is no number."""
     flavors: list[Any] = []
-    for flavor in mappings(group.get("flavors")):
-        held = mappings(flavor.get("resources"))
-        found = [each for each in held if each.get("name") in resources]
+    for flavor in held if isinstance(held := group.get("flavors"), list) else ():
+        found = [each for each in mappings(value_at(flavor, "resources")) if each.get("name") in resources]
         if len(found) != len(resources) or (len(found) > 1 and not all(map(_can_be_added, found))):
             return None
         total = _sum(dict(enumerate(each.get("nominalQuota") for each in found)), Limits({}, {}, []), "")
-        flavors.append({**flavor, "resources": [*held, {**found[0], "name": key, "nominalQuota": total}]})
-    if not flavors:
-        return None
-    return {**group, "coveredResources": [*_covered(group), key], "flavors": flavors}
+        if total is None:
+            return None
+        more = {**found[0], "name": key, "nominalQuota": total}
+        flavors.append({**flavor, "resources": [*flavor["resources"], more]})
+    covered = [*group["coveredResources"], key]
+    return {**group, "coveredResources": covered, "flavors": flavors} if flavors else None
 
 
 def _can_be_added(quota: Mapping[str, Any]) -> bool:

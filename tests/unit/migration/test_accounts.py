@@ -350,6 +350,22 @@ def test_a_queue_of_another_shape_has_nothing_to_migrate(spec: Any):
     assert migrate_account({"kind": "ClusterQueue", "spec": spec}, WHOLE) is None
 
 
+def test_a_queue_with_a_flavour_or_quota_that_is_none_loses_nothing():
+    flavor = {"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 4}]}
+    for flavors in (
+        ["x", flavor],
+        [{**flavor, "resources": [{"name": "nvidia.com/gpu"}]}],
+        [{**flavor, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": {}}]}],
+    ):
+        was = queue({"coveredResources": ["nvidia.com/gpu"], "flavors": flavors})
+        assert outcomes(was) == ["queue-of-resource decide"]
+    odd = {"coveredResources": [{"a": "b"}, "nvidia.com/gpu"], "flavors": [flavor]}
+    found = migrate_account(queue(odd), WHOLE)
+    assert found is not None
+    assert found.manifest is not None
+    assert found.manifest["spec"]["resourceGroups"][0]["coveredResources"] == [*odd["coveredResources"], KEY]
+
+
 def test_a_queue_without_flavours_of_the_resource_is_to_decide():
     bare = {"coveredResources": ["nvidia.com/gpu"]}
     assert outcomes(queue(bare)) == ["queue-of-resource decide"]
