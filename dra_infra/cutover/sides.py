@@ -237,7 +237,11 @@ def _find_like(
             options = _options_of(node, labels, int(gpus), has_shares=has_shares)
             if options is None:
                 return None
-            found = load(f"{name}{options}")
+            try:
+                found = load(f"{name}{options}")
+            except FleetError:
+                # The machine has no room for so many MIG devices.
+                return None
             return f"{name}{options}", _slices_as(found, found.nodes[0].name, node.name)
     return None
 

@@ -159,6 +159,15 @@ def test_a_node_of_gke_that_is_like_no_machine_is_a_problem(machine: str, labels
     assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
 
 
+def test_a_node_with_more_mig_devices_than_its_machine_has_room_for_is_a_problem_of_the_node():
+    fleet = of_gke("a2-highgpu-1g", "8", gpu_partition_size="1g.5gb")
+    with pytest.raises(FleetError) as raised:
+        as_it_is(fleet)
+    assert [(each.code, each.path) for each in raised.value.problems] == [
+        ("hardware-not-known", f"Node {fleet.nodes[0].name}")
+    ]
+
+
 def test_a_node_that_no_machine_is_like_is_a_problem():
     fleet = on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"}))
     labels = {**fleet.nodes[0].labels, "nvidia.com/gpu.product": "NVIDIA-Z900"}
