@@ -252,7 +252,7 @@ def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTem
     if own.added and own.namespaces != [value_at(changed, "metadata", "namespace")]:
         where = join_words([str(each or "default") for each in own.namespaces], most=12)
         message = f"its claim templates are in {where}, with the objects that name it; those of other namespaces need them there"
-        yield Remark("metadata.namespace", "changed", "resource-to-claim", message)
+        yield Remark("", "kept", "resource-to-claim", message)
 
 
 def _count_pods(manifest: Mapping[str, Any], scaled: Collection[tuple[str, str, str]]) -> Mapping[str, int]:

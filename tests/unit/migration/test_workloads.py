@@ -323,7 +323,8 @@ def test_a_runtime_of_no_namespace_has_its_templates_where_its_jobs_are():
     assert template_places(done) == [("a", "r-gpu"), ("b", "r-gpu")]
     assert done.manifest is not None
     assert done.manifest["spec"]["mlPolicy"]["torch"]["numProcPerNode"] == 4
-    (told,) = [each for each in done.remarks if each.path == "metadata.namespace"]
+    (told,) = [each for each in done.remarks if not each.path]
+    assert told.outcome == "kept"
     assert "in a and b, " in told.message
     assert all(not each.remarks for each in jobs)
 
