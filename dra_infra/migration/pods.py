@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
@@ -148,12 +149,7 @@ def _migrate_template(
     held = {name: value for name in _OF_PODS if (value := template.get(name) or flow.get(name))}
     spec = {**held, "containers": [template[main], *sidecars]}
     pod = migrate_pod(spec, settings, name_template)
-    places = [main, *(f"sidecars[{index}]" for index in range(len(sidecars)))]
-    remarks = []
-    for each in pod.remarks:
-        found = re.match(r"containers\[(\d+)\]", each.path)
-        path = places[int(found[1])] + each.path[found.end() :] if found else each.path
-        remarks.append(each._replace(path=path))
+    remarks = in_places(pod.remarks, [main, *(f"sidecars[{index}]" for index in range(len(sidecars)))])
     if pod.spec == spec:
         return template, remarks
     given = {name: pod.spec.get(name) for name in _OF_PODS}
@@ -164,6 +160,13 @@ def _migrate_template(
     first, *rest = pod.spec["containers"]
     new |= {main: first, "sidecars": rest}
     return {key: value for key, value in {**template, **new}.items() if value or key not in new}, remarks
+
+
+def in_places(remarks: Sequence[Remark], places: Sequence[str]) -> list[Remark]:
+    """Remarks in which the containers of a pod are called as where they stand."""
+    found = {f"containers[{index}]": place for index, place in enumerate(places)}
+    called = partial(re.compile(r"(?<!\w)containers\[\d+\]").sub, lambda each: found.get(each[0], each[0]))
+    return [each._replace(path=called(each.path), message=called(each.message)) for each in remarks]
 
 
 def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin | None:

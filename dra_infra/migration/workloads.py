@@ -23,7 +23,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.pods import MigratedPod, migrate_flow, migrate_pod
+from dra_infra.migration.pods import MigratedPod, in_places, migrate_flow, migrate_pod
 from dra_infra.output.wording import join_words
 from dra_infra.placement.objects import identity_of, target_of
 
@@ -273,7 +273,7 @@ def _fold(spec: Mapping[str, Any], model: str) -> Mapping[str, Any]:
     if not model:
         return spec
     held = spec.get("containers")
-    return {**spec, "containers": [*(held if isinstance(held, list) else ()), spec[model]]}
+    return {**spec, "containers": [*(held if isinstance(held, list) else ()), {"name": model, **spec[model]}]}
 
 
 def _unfold(pod: MigratedPod, spec: Mapping[str, Any], model: str) -> MigratedPod:
@@ -282,11 +282,12 @@ def _unfold(pod: MigratedPod, spec: Mapping[str, Any], model: str) -> MigratedPo
         return pod
     *others, made = pod.spec["containers"]
     held = spec.get("containers")
+    made = {key: each for key, each in made.items() if key != "name" or key in spec[model]}
     put = {**pod.spec, model: made, "containers": others if isinstance(held, list) else held}
-    at = f"containers[{len(others)}]"
+    places = [*(f"containers[{index}]" for index in range(len(others))), model]
     return MigratedPod(
         {key: each for key, each in put.items() if key != "containers" or "containers" in spec},
-        [each._replace(path=re.sub(rf"^{re.escape(at)}", model, each.path)) for each in pod.remarks],
+        in_places(pod.remarks, places),
         pod.needs,
     )
 

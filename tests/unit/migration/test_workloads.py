@@ -380,10 +380,14 @@ def test_a_model_of_kserve_is_a_container_behind_the_others():
     assert list(predictor)[:2] == ["model", "containers"]
     assert predictor["model"] == {
         "modelFormat": {"name": "a"},
-        "resources": {"claims": [{"name": "container-1-gpu"}]},
+        "resources": {"claims": [{"name": "model-gpu"}]},
     }
     assert [each["resources"] for each in predictor["containers"]] == [{"claims": [{"name": "proxy-gpu"}]}]
     assert {each.outcome for each in done.remarks} == {"changed"}
+    init = {"initContainers": [{"name": "i", "resources": model["resources"]}]}
+    (lent,) = migrate_objects([{**service, "spec": {"predictor": {"model": model, **init}}}], WHOLE)
+    (told,) = [each.message for each in lent.remarks if each.code == "init-container-shares"]
+    assert told.startswith("it uses devices of model, ")
     assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
 
 
@@ -623,15 +627,21 @@ def test_templates_of_argo_get_claims_of_their_own(kind: str):
 
 
 def test_sidecars_and_scripts_of_argo_are_told_by_their_own_paths():
-    was = a_flow({"name": "s", "script": GPU, "sidecars": [{"name": "side", **GPU}]})
+    # What a user wrote is told as it is.
+    beside = {"name": "side", **GPU, "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "containers[99]"}]}
+    two = {"resources": {"limits": {"nvidia.com/gpu": 2}}}
+    was = a_flow({"name": "s", "script": two, "sidecars": [beside], "initContainers": [{"name": "i", **GPU}]})
     spec = {"workflowSpec": was["spec"]}
     (done,) = migrate_objects([{**was, "kind": "CronWorkflow", "spec": spec}], WHOLE)
     assert done.manifest is not None
     (new,) = done.manifest["spec"]["workflowSpec"]["templates"]
     assert [each["resourceClaimTemplateName"] for each in new["resourceClaims"]] == [
         "flow-gpu",
-        "flow-gpu",
+        "flow-side-gpu",
     ]
+    messages = [each.message for each in done.remarks]
+    assert any("it uses devices of sidecars[0], " in each for each in messages)
+    assert any("NVIDIA_VISIBLE_DEVICES chose containers[99] " in each for each in messages)
     at = "spec.workflowSpec.templates[0]"
     assert [each.path for each in done.remarks if each.code == "resource-to-claim"] == [
         f"{at}.script.resources.limits[nvidia.com/gpu]",
