@@ -356,9 +356,9 @@ def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], r
             if key in covered:
                 remarks.append(Remark(at, "kept", "queue-for-claims", f"{key} counts claims already"))
             elif grown is None:
-                remarks.append(
-                    _not_counted(at, f"{name} and {key} have no quota that follows from the other")
-                )
+                elsewhere = f"{key} is in another group of the queue, which covers it once"
+                unequal = f"{name} and {key} have no quota that follows from the other"
+                remarks.append(_not_counted(at, elsewhere if key in taken else unequal))
             elif name in profiles:
                 message = f"claims of {class_name} are counted together, whatever their profile: {key}"
                 hint = "have a DeviceClass and a mapping of Kueue for each profile, if each is to have its own quota"

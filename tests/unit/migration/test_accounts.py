@@ -350,6 +350,18 @@ def test_a_queue_of_another_shape_has_nothing_to_migrate(spec: Any):
     assert migrate_account({"kind": "ClusterQueue", "spec": spec}, WHOLE) is None
 
 
+def test_a_key_that_another_group_of_the_queue_covers_is_told():
+    small, large = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-2g.20gb"
+    found = migrate_account(
+        queue(group(**{small: 4}), group(**{large: 2}), group(**{"nvidia.com/gpu": "x"})), WHOLE
+    )
+    assert found is not None
+    _, taken, no_number = found.remarks
+    assert taken.path == "spec.resourceGroups[1].coveredResources[0]"
+    assert taken.message.startswith(f"{MIG_KEY} is in another group of the queue, ")
+    assert "have no quota that follows" in no_number.message
+
+
 def test_a_queue_with_a_flavour_or_quota_that_is_none_loses_nothing():
     flavor = {"name": "f", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": 4}]}
     for flavors in (
