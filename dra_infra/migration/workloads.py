@@ -234,7 +234,8 @@ def migrate_workload(
             if pod.spec != spec:
                 changed = _with_value(changed, steps, pod.spec)
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
-                remarks += settings_written
+                # Two parts may lack one setting of the object.
+                remarks += [each for each in settings_written if each not in remarks]
             above = show_steps(steps)
             remarks += [
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks

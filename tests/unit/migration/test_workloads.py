@@ -391,6 +391,18 @@ def test_a_model_of_kserve_is_a_container_behind_the_others():
     assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
 
 
+def test_a_setting_that_two_parts_of_a_service_lack_is_told_once():
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "namespace": "ml"},
+        "spec": {"predictor": {"model": GPU}, "transformer": {"containers": [{"name": "t", **GPU}]}},
+    }
+    (done,) = migrate_objects([service], WHOLE)
+    assert [each.code for each in done.remarks].count("resource-to-claim") == 2
+    assert [each.code for each in done.remarks].count("controller-setting-needed") == 1
+
+
 @pytest.mark.parametrize("containers", [None, 5, {}])
 def test_a_predictor_whose_containers_are_no_list_keeps_them(containers: Any):
     service = {
