@@ -260,7 +260,7 @@ def _has_scopes(manifest: Mapping[str, Any]) -> bool:
     return bool(spec.get("scopes") or value_at(spec, "scopeSelector", "matchExpressions"))
 
 
-def _sum(amounts: Mapping[str, Any], together: Limits, key: str) -> Any:
+def _sum(amounts: Mapping[Any, Any], together: Limits, key: str) -> Any:
     """The amounts and those beside them that a key counts, one alone as it is written; None where that is no whole number."""
     count, total = together.sums.get(key, (0, Fraction()))
     if max(count, len(amounts)) == 1:
