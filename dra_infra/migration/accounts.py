@@ -148,8 +148,8 @@ def limits_together(objects: Iterable[Mapping[str, Any]], settings: Settings) ->
                 continue
             number, total = sums.get(quota_keys(asked.class_name)[0], (0, Fraction()))
             more = _number(amounts[key])
-            is_sum = total is not None and more >= 0
-            sums[quota_keys(asked.class_name)[0]] = number + 1, total + more if is_sum else None
+            total = None if total is None or more < 0 else total + more
+            sums[quota_keys(asked.class_name)[0]] = number + 1, total
     return by_object
 
 
