@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import (
@@ -98,31 +98,40 @@ class ClusterContext:
             waits: Whether the scheduler has not given the pod its node yet.
         """
         known = {each.metadata.name: each for each in (*self.fleet.classes, *self.classes)}
-        refusals: dict[str, list[str]] = {}
         room: dict[str, int] = {}
         pods = 1
         claims = list(claims)
-        if template is not None:
-            extended = self._extended(template, known.values())
-            if not self.is_blind:
-                refusals, room = self._places(template, extended, waits=waits and bool(claims))
-            claims += self._made_for(template, extended, has_claims=bool(claims))
-            pods = max(template.replicas or 1, 1)
-        for name, result in elsewhere:
-            for node in self.fleet.nodes:
+        chosen = None
+        if template is not None and not self.is_blind:
+            is_daemon = template.owner.kind == "DaemonSet"
+            chosen = NodeFilter(template.spec, daemon=is_daemon, waits=waits and bool(claims))
+
+        def refuse(node: Node) -> Iterator[str]:
+            yield from chosen.refusals(node) if chosen is not None else ()
+            for name, result in elsewhere:
                 selector = result.node_selector
                 if selector is not None and not matches_node_selector(
                     selector.to_manifest(), node.labels, node.name
                 ):
-                    refusals.setdefault(node.name, []).append(f"{name} is allocated, and not for this node")
+                    yield f"{name} is allocated, and not for this node"
+
+        refusals = {node.name: [*refuse(node)] for node in self.fleet.nodes}
+        if template is not None:
+            extended = self._extended(template, known.values())
+            if not self.is_blind:
+                room = self._places(template, extended, refusals)
+            claims += self._made_for(template, extended, has_claims=bool(claims))
+            pods = max(template.replicas or 1, 1)
         slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
             cluster=Inventory.of(self.release, slices, known.values()),
             slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),
-            refusals={name: tuple(reasons) for name, reasons in refusals.items()},
+            refusals={name: tuple(reasons) for name, reasons in refusals.items() if reasons},
+            refuse=refuse,
             room=room,
+            kept=frozenset(name for name, _ in elsewhere),
             pods=1 if any(each.is_shared for each in claims) else pods,
         )
         return question.with_more(self.holders)
@@ -145,12 +154,11 @@ class ClusterContext:
         return [AskedClaim(claim=claim, name=f"extended resources of {owner}", is_generated=True)]
 
     def _places(
-        self, template: PodTemplate, extended: ExtendedDemand | None, *, waits: bool
-    ) -> tuple[dict[str, list[str]], dict[str, int]]:
-        """All reasons of each node that refuses the pod, and for how many such pods each of the others has room."""
-        chosen = NodeFilter(template.spec, daemon=template.owner.kind == "DaemonSet", waits=waits)
+        self, template: PodTemplate, extended: ExtendedDemand | None, refusals: Mapping[str, list[str]]
+    ) -> dict[str, int]:
+        """For how many such pods each node has room; the reasons of those that have none are added to *refusals*."""
         asked = pod_requests(template.spec)
-        refusals, room = {}, {}
+        room = {}
         shape = read_shape(
             template.spec,
             template.owner.namespace or "default",
@@ -158,7 +166,7 @@ class ClusterContext:
             is_daemon=template.owner.kind == "DaemonSet",
         )
         for number, node in enumerate(self.fleet.nodes):
-            reasons = [*chosen.refusals(node)]
+            reasons = refusals[node.name]
             if self.placed is not None and (kept_off := self.placed.refusal(shape, number)):
                 reasons.append(kept_off)
             taken = self.taken.get(node.name, {})
@@ -174,13 +182,11 @@ class ClusterContext:
                 reasons.append(f"a device plugin serves {', '.join(served)} there, which is not looked at")
             wanted = {name: amount for name, amount in asked.items() if name not in by_devices}
             reasons += [_too_little(name, wanted, left) for name in find_shortages(wanted, left)]
-            if reasons:
-                refusals[node.name] = reasons
-            else:
+            if not reasons:
                 room[node.name] = min(
                     left.get(name, 0) // amount for name, amount in wanted.items() if amount
                 )
-        return refusals, room
+        return room
 
 
 def _too_little(name: str, wanted: Amounts, left: Amounts) -> str:

@@ -122,7 +122,7 @@ _MOST: Final = 32
 
 def free_claims(question: Question, survey: Survey) -> Iterator[Ladder]:
     """Without claims of others: each alone, then all that have devices on a node, with fewer and fewer of them."""
-    others = [each for each in question.holders if not each.is_own]
+    others = [each for each in question.holders if not each.is_own and each.name not in question.kept]
     seen: set[tuple[str, ...]] = set()
     nodes = {node.name: node for node in question.nodes}
     for name in survey.nearest()[:_NODES]:
@@ -190,11 +190,14 @@ def add_nodes(question: Question, kinds: Sequence[Node], missing: int) -> Iterat
 
 def _added(question: Question, *, like: Node, number: int) -> Question:
     nodes, slices = [*question.nodes], [*question.slices]
-    room = dict(question.room)
+    room, refusals, like_it = dict(question.room), dict(question.refusals), {*question.refuse(like)}
     for at in range(number):
         name = f"{like.name}-new-{at}"
         labels = {key: name if value == like.name else value for key, value in like.labels.items()}
         nodes.append(replace(like, name=name, labels=labels))
+        # What the node that is there refused too, another edit has allowed.
+        if refused := tuple(each for each in question.refuse(nodes[-1]) if each not in like_it):
+            refusals[name] = refused
         for each in question.slices:
             if each.spec.node_name == like.name:
                 pool = each.spec.pool.changed({"name": f"{each.spec.pool.name}-new-{at}"})
@@ -207,6 +210,7 @@ def _added(question: Question, *, like: Node, number: int) -> Question:
         question,
         nodes=tuple(nodes),
         slices=tuple(slices),
+        refusals=refusals,
         room=room,
         cluster=question.cluster.with_slices(slices),
     )

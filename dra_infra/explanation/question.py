@@ -6,7 +6,7 @@ requests of claims come one by one, each with the name and the field by which a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -128,8 +128,10 @@ class Question:
         nodes: All nodes, by name.
         claims: The claims of one pod that are not allocated yet, in its order.
         refusals: All reasons why a pod may not go to a node, whatever devices are there; by name of the node.
+        refuse: Those of them that a further node with its name and labels would have too.
         room: How many such pods a node has cpu, memory and slots for; nothing said means no limit.
         holders: Claims that have devices.
+        kept: Names of those that the pods have themselves, which are no help once they are gone.
         pods: How many such pods there are to be.
         declared: `status.declaredFeatures` by name of the node.
         priority: Of the pods; None where it is not known.
@@ -140,8 +142,10 @@ class Question:
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
     refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    refuse: Callable[[Node], Iterable[str]] = field(default=lambda _: (), compare=False, repr=False)
     room: Mapping[str, int] = field(default_factory=dict, repr=False)
     holders: tuple[Holder, ...] = field(default=(), repr=False)
+    kept: frozenset[str] = frozenset()
     pods: int = 1
     declared: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     priority: int | None = None

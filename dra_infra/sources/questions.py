@@ -11,7 +11,7 @@ from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation import AskedClaim
-from dra_infra.explanation.asking import Asking, ClusterContext, read_claim, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
 from dra_infra.kubernetes.api.manifests import name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
@@ -59,6 +59,13 @@ def ask_program(
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
     subject, written = replace(subject, part=template.owner.part), template
     template = at_allocations(template, held)
+    namespace = template.owner.namespace or "default"
+    allocated = [
+        held[namespace, str(each.claim_name)] for each in written.claims if each not in template.claims
+    ]
+    elsewhere = {str(ref_of(each)): result for each in allocated if (result := read_allocation(each))}
+    # The nodes of claims are told as theirs, and not as what the pod itself requires.
+    template = replace(template, spec={**template.spec, "affinity": written.spec.get("affinity")})
     # The driver's controller makes templates of ComputeDomains.
     made = [
         each
@@ -87,7 +94,8 @@ def ask_program(
         if not any(each.severity == "error" for each in causes):
             priority = _find_priority(template.spec, (*manifests, *running))
             waits = not (subject.kind == "Pod" and manifest.get("status"))
-            question = replace(around.ask(claims, template, waits=waits), priority=priority)
+            question = around.ask(claims, template, elsewhere=[*elsewhere.items()], waits=waits)
+            question = replace(question, priority=priority)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
     if question is not None and not question.claims and template.claims == written.claims:

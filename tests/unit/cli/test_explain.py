@@ -397,6 +397,27 @@ def test_a_pod_of_a_program_hears_whom_the_scheduler_does_not_preempt(
     assert (told in said.out) == (priority is not None)
 
 
+def test_nodes_of_an_allocated_claim_are_told_as_the_claims_and_more_nodes_do_not_help(
+    command, tmp_path_factory, tmp_path
+):
+    fleet = load_fleet("hgx-h100 x 2 devices=1")
+    node, other = (each.name for each in fleet.nodes)
+    held = a_claim("held", "gpu-0", node=node)
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    held["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
+    write(cluster := tmp_path_factory.mktemp("snapshot"), *fleet.to_manifests(), held)
+    pod = a_pod()
+    pod["spec"]["resourceClaims"].append({"name": "held", "resourceClaimName": "held"})
+    write(tmp_path, a_class(), a_template(), pod)
+    snapshot = ("--snapshot", str(cluster / "objects.yaml"), "--json")
+    found = json.loads(command("explain", "pod/train", ".", *snapshot, cwd=tmp_path).out)["answer"]
+    said = "ResourceClaim ml/held is allocated, and not for this node"
+    assert [(each["text"], each["nodes"], each["example"]) for each in found["refusals"]] == [
+        (said, 1, other)
+    ]
+    assert found["suggestions"] == []
+
+
 def test_a_pod_of_a_snapshot_is_explained_from_the_snapshot_alone(command, tmp_path):
     pod = a_pod()
     pod["status"] = {
