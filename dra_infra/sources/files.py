@@ -171,7 +171,7 @@ def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
         )
 
 
-def files_in(path: Path) -> Iterator[Path | Problem]:
+def files_in(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[Path | Problem]:
     """The file at *path*, or the YAML and JSON files of that folder, sorted, hidden ones passed over; or that there is none."""
     # Who may not look at the path is told so where it is read.
     if not os.path.isdir(path):  # noqa: PTH112
@@ -182,7 +182,7 @@ def files_in(path: Path) -> Iterator[Path | Problem]:
     for folder, folders, names in os.walk(path, onerror=refused.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
+            if name.endswith(suffixes) and not name.startswith("."):
                 found = True
                 yield Path(folder, name)
     for error in refused:

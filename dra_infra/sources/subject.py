@@ -13,7 +13,7 @@ from dra_infra.errors import ProgramError
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.program_json import Compiled
 from dra_infra.program.project import find_root, nearest_path
-from dra_infra.sources.files import files_in
+from dra_infra.sources.files import SUFFIXES, files_in
 
 Kind = Literal["program", "manifests", "chart", "kustomization"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -126,14 +126,22 @@ def _is_in_project(path: Path) -> bool:
     if (path / "Chart.yaml").is_file() or is_kustomization(path):
         return False
     folder = path.resolve()
-    if not (any(folder.glob("*.py")) or (folder / "Pulumi.yaml").exists()):
-        found = [each for each in files_in(folder) if isinstance(each, Path)]
-        # Files in folders below may be what Python there reads.
-        if any(each.parent == folder for each in found) or (found and not any(folder.rglob("*.py"))):
-            return False
     for each in (folder, *folder.parents):
         if (each / "Pulumi.yaml").is_file():
-            return True
+            return each == folder or any(folder.glob("*.py")) or not _holds_manifests_alone(folder)
         if (each / ".git").exists():
             return False
     return False
+
+
+def _holds_manifests_alone(folder: Path) -> bool:
+    """True with manifests in the folder itself, or in those below and no Python of its own, which could read them."""
+    found = False
+    for file in files_in(folder, (*SUFFIXES, ".py")):
+        # What is installed there is not the user's.
+        if not isinstance(file, Path) or "node_modules" in file.relative_to(folder).parts:
+            continue
+        if file.suffix == ".py" or file.parent == folder:
+            return file.suffix != ".py"
+        found = True
+    return found
