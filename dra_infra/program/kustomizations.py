@@ -88,6 +88,8 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
         text = output.read().decode("utf-8", "replace")
         if done.returncode:
             why = said.read(_SHOWN).decode("utf-8", "replace").strip() or f"it ended with {done.returncode}"
+            if "../" in why and inside.resolve() == root.resolve():
+                why = f"nothing outside of {root.name} is read unless one repository (.git) has both; {why}"
             raise ProgramError([_refused(root, why)])
     try:
         return read_manifests(text, file=root.name)

@@ -76,6 +76,16 @@ def test_one_that_is_refused_killed_endless_or_a_flood_is_a_problem(
     assert code_of(folder, timeout=5) == "kustomization-not-built"
 
 
+def test_a_base_outside_of_a_folder_in_no_repository_is_told_as_not_read(folder: Path, command):
+    command("kubectl", "echo \"accumulating resources from '../../base'\" >&2; exit 1")
+    for inside, is_told in ((folder, True), (folder.parent, False)):
+        with pytest.raises(ProgramError) as error:
+            build(folder, inside=inside)
+        (problem,) = error.value.problems
+        assert problem.code == "kustomization-not-built"
+        assert ("nothing outside of prod is read" in problem.message) == is_told
+
+
 def test_a_folder_that_leads_out_is_not_built(folder: Path, command, tmp_path: Path):
     command("kubectl", f"echo '{OBJECT}'")
     (folder.parent / "link").symlink_to(tmp_path)
