@@ -264,7 +264,7 @@ def _suggestions(found: Sequence[Suggestion], report: Report) -> Iterator[str]:
         yield f"    {number}. {each.text} (then on {each.node})"
         for where, changes in groupby(each.changes, key=lambda change: change.where):
             yield f"         {where}"
-            yield from (f"           {change.line}" for change in changes)
+            yield from (f"           {line}" for change in changes for line in change.line.splitlines())
         if each.refused:
             yield f"         the quota says: {each.refused}"
 
@@ -286,18 +286,18 @@ def in_python(answer: Explanation, made: Mapping[str, ProgramObject]) -> Explana
     """
     found = []
     for each in answer.suggestions:
-        changes = tuple(line for change in each.changes for line in _in_python(change, made))
+        changes = tuple(_in_python(change, made) for change in each.changes)
         where = "; ".join(dict.fromkeys(change.where for change in changes))
         line = "; ".join(change.line for change in changes)
         found.append(replace(each, changes=changes, where=where, line=line))
     return replace(answer, suggestions=tuple(found))
 
 
-def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> list[Change]:
+def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> Change:
     name, _, path = change.where.partition(": ")
     item, field = made.get(name), _FIELDS.fullmatch(path)
     if item is None or field is None or not item.component.startswith(_ARGUED):
-        return [change]
+        return change
     requests = get_field(item.manifest, path.partition("[")[0]) if field[1] else ()
     # What is one request by this name is written without a list.
     is_short = not requests or [each.get("name") for each in requests] == ["gpu"]
@@ -310,7 +310,7 @@ def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> list[Change
         cel = cel[1:-1].replace("''", "'") if cel.startswith("'") else cel
         text = f"select={write(read_selector(cel).code)}"
     where = f"{item.component}.{'' if is_short else f'requests[{field[1]}].'}{argument}"
-    return [Change(where=where, line=line) for line in text.splitlines()]
+    return Change(where=where, line=text)
 
 
 def _devices(names: Sequence[str]) -> str:

@@ -110,11 +110,11 @@ class AttemptError:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """One line of an edit.
+    """One line of an edit, or one argument in Python.
 
     Args:
         where: The object and field, or `the cluster` for a command.
-        line: The line to write there, or the command.
+        line: The line to write there, or the command; a long argument is of several lines.
     """
 
     where: str
@@ -133,7 +133,7 @@ class Suggestion:
         where: The objects and fields, joined by `; `.
         line: The lines to write there, joined by `; `.
         node: Where the pod then goes.
-        changes: The same line by line, each with its object and field.
+        changes: The same one by one, each with its object and field.
         refused: What a quota says of it; told only where quotas refuse everything that fits.
     """
 

@@ -780,6 +780,23 @@ def test_changes_of_what_components_make_are_python(command, tmp_path, written, 
     assert not any("expression: " in each["line"] for each in found)
 
 
+def test_an_argument_of_several_lines_is_one_change(command, tmp_path):
+    memory = 'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("90Gi")) >= 0'
+    names = " || ".join(f'device.attributes["gpu.nvidia.com"].productName.contains("{n}")' for n in "HBN")
+    select = f"select=dra.cel({f'({names}) && {memory}'!r})"
+    given = f'device_class="gpu.nvidia.com", {select}, namespace="ml"'
+    a_program(tmp_path, f'trainer = dra.GpuClaimTemplate("trainer", {given})')
+    asked = ("explain", "job/train", ".", "--fleet", "hgx-h100 x 1")
+    found = json.loads(command(*asked, "--json", cwd=tmp_path).out)["answer"]["suggestions"]
+    lines = [[change["line"] for change in each["changes"]] for each in found]
+    ((told,),) = [each for each in lines if "81559Mi" in "".join(each)]
+    first, _, last = told.splitlines()
+    assert (first, last) == ("select=dra.cel(", ")")
+    compile(told.removeprefix("select="), "told", "eval")
+    said = command(*asked, cwd=tmp_path).out
+    assert all(f"           {line}\n" in said for line in told.splitlines())
+
+
 def test_changes_of_objects_that_the_user_makes_stay_as_they_are(command, tmp_path):
     a_program(
         tmp_path,
