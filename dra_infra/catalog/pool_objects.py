@@ -109,7 +109,8 @@ class _Machine:
         amounts: What limits of the pool count of one.
         left: What a node class leaves of it for pods.
         title: What growth by it is called.
-        more: How many further nodes of it there may be at most.
+        more: How many further nodes of it are looked at.
+        is_cut: Whether there may be more.
     """
 
     pool: int
@@ -119,6 +120,7 @@ class _Machine:
     left: Mapping[str, str]
     title: str
     more: int = 0
+    is_cut: bool = False
 
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
@@ -160,8 +162,9 @@ def add_pools(
             notes.append(f"node pool {pool.name} is left out: {why}, and it has no node")
             continue
         sizes = _find_sizes(pool, machines, limits[-1], notes)
-        for index, machine in enumerate(sizes):
-            more = min(machine.more, room)
+        for index, wanted in enumerate(sizes):
+            more = min(wanted.more, room)
+            machine = replace(wanted, is_cut=wanted.is_cut or more < wanted.more)
             room -= more
             stem = f"{pool.name}-added{index or ''}"
             if machine.own:
@@ -189,6 +192,7 @@ def add_pools(
         replace(each, name=machine.title) for (machine, _), each in zip(named, built.pools, strict=True)
     ]
     machines = [each for each, _ in (*pools, *named)]
+    grown = [replace(each, is_cut=machine.is_cut) for machine, each in zip(machines, grown, strict=True)]
     shared = [
         SharedLimit(pool=read[number].name, what=what, left=left, takes=takes)
         for number, of_pool in enumerate(limits)
@@ -244,6 +248,7 @@ def _find_sizes(
     if not all(any(_take(what, each) for what in left) for each in machines):
         notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {WITHOUT_LIMIT} nodes")
         left["nodes"] = max(WITHOUT_LIMIT - sum(len(each.own) for each in machines), 0)
+        machines = [replace(each, is_cut=True) for each in machines]
     sizes = [
         replace(each, more=min(most // take for what, most in left.items() if (take := _take(what, each))))
         for each in machines
@@ -255,7 +260,11 @@ def _find_sizes(
     if sum(each.more for each in sizes) > most:
         most //= len(sizes)
         notes.append(f"node pool {pool.name} is taken to get at most {most} further nodes of each machine")
-    return [replace(each, title=f"{pool.name}/{each.name}", more=min(each.more, most)) for each in sizes]
+    cut = [each.is_cut or each.more > most for each in sizes]
+    return [
+        replace(each, title=f"{pool.name}/{each.name}", more=min(each.more, most), is_cut=is_cut)
+        for each, is_cut in zip(sizes, cut, strict=True)
+    ]
 
 
 def _take(what: str, machine: _Machine) -> int:

@@ -36,6 +36,7 @@ TRIES: Final = 64
 _BITS: Final = 24
 """Of an amount that node pools may have together, what an integer program looks at: its floats are not exact to more."""
 _BEYOND: Final = "no further nodes within the limits of node pools hold all pods"
+_CUT: Final = "; limits of node pools leave room for more nodes than are looked at"
 
 Added = tuple[int, ...]
 """How many nodes, or racks, each pool gets."""
@@ -99,7 +100,17 @@ def place_within_limits(
         if growth is not None:
             fleet = fleet.grown(growth.added if growth.fits else [len(pool.spare) for pool in fleet.pools])
     placement = place(manifests, fleet, taken=taken, release=release, with_headroom=True, kinds=kinds)
-    return replace(placement, growth=growth, joint=growth.joint if growth else placement.joint)
+    if growth is None:
+        return placement
+    workloads = placement.workloads
+    if growth.verdict == "not-decided" and any(pool.is_cut for pool in fleet.pools):
+        # More nodes than are looked at may hold what these do not.
+        is_open = [each.verdict == "does-not-fit" and bool(each.nodes) for each in workloads]
+        workloads = tuple(
+            replace(each, verdict="not-decided") if more else each
+            for each, more in zip(workloads, is_open, strict=True)
+        )
+    return replace(placement, growth=growth, joint=growth.joint, workloads=workloads)
 
 
 class _Search:
@@ -286,22 +297,33 @@ class _Search:
         self, verdict: GrowthAnswer, added: Added, why: str = "", *, is_cheapest: bool = True
     ) -> Growth:
         placed = self._at(added)
+        cut = [number for number, pool in enumerate(self._pools) if pool.is_cut]
+        if cut and verdict == "never-within-limits":
+            # More nodes like these help neither a pod that none of them takes, nor one that a quota refuses.
+            refused = [each for each in placed.workloads if each.verdict == "does-not-fit"]
+            codes = {reason.code for each in refused for reason in each.reasons}
+            if all(each.nodes for each in refused) and "quota-refuses" not in codes:
+                verdict = "not-decided"
         growth = Growth(
             verdict=verdict,
             pools=self._pools,
             added=added if verdict == "fits-grown" else self._now,
             billing=self._fleet.billing,
-            is_cheapest=is_cheapest,
+            is_cheapest=is_cheapest
+            and all(self._cost(added) <= (self._largest[each] + 1) * self._costs[each] for each in cut),
             joint=placed.joint,
         )
         works = placed.joint.works
         if works is None:
             largest = join_words((f"{pool.name} x {pool.most:,}" for pool in self._pools), most=8)
             reason = next(iter(placed.joint.reasons), "no reason known")
-            return replace(growth, reasons=(why or f"with {largest}, {reason}",))
-        if not growth.fits:
-            # All pods fit where all pools are at their largest, which their limits do not allow.
-            reasons = (why or _BEYOND,)
+            why = why or f"with {largest}, {reason}"
+        is_open = bool(cut) and verdict == "not-decided"
+        if works is None and not is_open:
+            return replace(growth, reasons=(why,))
+        if works is None or not growth.fits:
+            # All pods fit where all pools are at their largest, which their limits do not allow, or may with more nodes.
+            reasons = ((why or _BEYOND) + (_CUT if is_open else ""),)
             answer: JointAnswer = "never" if verdict == "never-within-limits" else "not-decided"
             return replace(growth, joint=JointVerdict(verdict=answer, reasons=reasons), reasons=reasons)
         devices = count_devices(placed.fleet, self._pools, added)

@@ -204,6 +204,7 @@ class NodePool:
         spare: What each further node, or rack, brings, in the order in which they come.
         racks: Whether it grows by racks.
         price: Of one node, or rack, as the user gave it; None where nobody said.
+        is_cut: Whether it may have more nodes than are looked at.
     """
 
     name: str
@@ -213,6 +214,7 @@ class NodePool:
     spare: tuple[Fleet, ...] = field(default=(), repr=False)
     racks: bool = False
     price: Decimal | None = None
+    is_cut: bool = False
 
     @property
     def unit(self) -> Literal["node", "rack"]:

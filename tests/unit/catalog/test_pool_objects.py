@@ -227,6 +227,7 @@ def test_limits_of_karpenter_are_of_all_nodes_together(load, limits, most):
     fleet = load(changed(KARPENTER, limits=limits))
     assert sum(pool.most for pool in fleet.pools) == most
     assert any("has no limit" in note for note in fleet.notes) == (most == WITHOUT_LIMIT)
+    assert any(pool.is_cut for pool in fleet.pools) == (most == WITHOUT_LIMIT)
 
 
 def needs(key, operator, *values):
@@ -351,6 +352,8 @@ def test_of_many_machines_so_many_nodes_are_looked_at_that_memory_holds(load):
         changed(KARPENTER, template={"spec": {"requirements": requirements}}, limits={"cpu": 10_000})
     )
     assert sum(pool.most for pool in fleet.pools) <= MOST_OF_ALL
+    most = max(pool.most for pool in fleet.pools)
+    assert all(pool.is_cut for pool in fleet.pools if pool.most == most)
     assert any("is taken to get at most " in note for note in fleet.notes)
 
 

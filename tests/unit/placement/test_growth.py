@@ -464,3 +464,33 @@ def test_a_quota_that_pods_of_a_daemon_set_use_up_does_not_rule_out_fewer_nodes(
     fleet, manifests = a_growing("x")
     quota = build.an_object("ResourceQuota", "team", apiVersion="v1", spec={"hard": {"pods": "2"}})
     assert check(fleet, [*manifests, quota]).added == (1, 0)
+
+
+def cut(pools, **pods):
+    fleet, manifests = a_platform_of(pools, **pods)
+    return replace(fleet, pools=tuple(replace(each, is_cut=True) for each in fleet.pools)), manifests
+
+
+@pytest.mark.parametrize(
+    ("pods", "verdict", "of_workload"),
+    [
+        ({"w8": 4}, "not-decided", "not-decided"),
+        ({"w9": 1}, "never-within-limits", "does-not-fit"),
+        ({"w8": 3}, "fits-grown", "fits"),
+    ],
+)
+def test_never_is_not_said_because_fewer_nodes_are_looked_at_than_limits_allow(pods, verdict, of_workload):
+    fleet, manifests = cut({"a3": (2, 3, None)}, **pods)
+    placement = place_within_limits(manifests, fleet, taken=NOTHING_TAKEN, release=None)
+    assert (placement.growth.verdict, placement.workloads[0].verdict) == (verdict, of_workload)
+    assert (placement.joint.verdict == "never") == (verdict == "never-within-limits")
+    assert ("more nodes than are looked at" in str(placement.growth)) == (verdict == "not-decided")
+
+
+def test_a_growth_is_not_the_cheapest_where_more_nodes_than_are_looked_at_may_cost_less():
+    pools = {"cheap": (0, 2, "1"), "dear": (0, 9, "9.99")}
+    fleet, manifests = cut(pools, w8=3)
+    grown = find_growth(manifests, place(manifests, fleet))
+    assert (grown.added, grown.is_cheapest) == ((2, 1), False)
+    fleet, manifests = cut(pools, w8=2)
+    assert find_growth(manifests, place(manifests, fleet)).is_cheapest
