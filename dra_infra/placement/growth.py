@@ -84,7 +84,7 @@ def place_within_limits(
     """Where the pods of a program go with as many nodes as they need, with headroom and growth.
 
     Where they do not fit within the limits of the fleet's node pools, it is that with each of these at its largest, and the
-    joint verdict is that of the growth.
+    joint verdict is that of the growth. It has no headroom where the limits do not allow all these nodes together.
 
     Args:
         manifests: The objects of the program.
@@ -105,12 +105,17 @@ def place_within_limits(
     workloads = placement.workloads
     if growth.verdict == "not-decided" and any(pool.is_cut for pool in fleet.pools):
         # More nodes than are looked at may hold what these do not.
-        is_open = [each.verdict == "does-not-fit" and bool(each.nodes) for each in workloads]
         workloads = tuple(
-            replace(each, verdict="not-decided") if more else each
-            for each, more in zip(workloads, is_open, strict=True)
+            replace(each, verdict="not-decided") if each.verdict == "does-not-fit" and each.nodes else each
+            for each in workloads
         )
-    return replace(placement, growth=growth, joint=growth.joint, workloads=workloads)
+    # More pods do not fit where fewer do not.
+    most = placement.joint_at_most and (placement.joint_at_most if growth.fits else growth.joint)
+    placement = replace(placement, growth=growth, joint=growth.joint, joint_at_most=most, workloads=workloads)
+    if growth.fits or fleet.allows([len(pool.spare) for pool in fleet.pools]):
+        return placement
+    fleet = replace(fleet, name=f"{fleet.name}, more than limits of node pools allow together")
+    return replace(placement, fleet=fleet, headroom=())
 
 
 class _Search:

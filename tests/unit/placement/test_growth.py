@@ -339,6 +339,24 @@ def test_what_fits_only_beyond_the_limits_never_does_in_the_placement_within_the
     placement = place_within_limits(manifests, fleet, taken=NOTHING_TAKEN, release=None)
     assert [each.verdict for each in placement.workloads] == ["fits"]
     assert (placement.joint.verdict, placement.growth.verdict) == ("never", "never-within-limits")
+    assert placement.headroom == ()
+    assert placement.fleet.name.endswith(
+        " with gpu/a x 4, gpu/b x 4, more than limits of node pools allow together"
+    )
+
+
+def test_more_pods_of_an_autoscaler_never_fit_where_the_fewest_do_not():
+    fleet, manifests = a_platform_of({"gpu/a": (0, 4, "2"), "gpu/b": (0, 4, "1")}, gpus(39), w8=5)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w8"}
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "w8", "namespace": manifests[-1]["metadata"].get("namespace", "default")},
+        "spec": {"scaleTargetRef": target, "minReplicas": 5, "maxReplicas": 8},
+    }
+    placement = place_within_limits([*manifests, scaler], fleet, taken=NOTHING_TAKEN, release=None)
+    assert placement.joint_at_most == placement.joint == placement.growth.joint
+    assert placement.joint.verdict == "never"
 
 
 @pytest.mark.parametrize(("left", "verdict"), [(320, "fits-grown"), (312, "not-decided")])
