@@ -218,14 +218,17 @@ def _find_machines(
     for node in fleet.nodes:
         if pool.match and pool.match.items() <= node.labels.items():
             own.setdefault(node.labels.get(INSTANCE_TYPE, "") if pool.takes_any else "", []).append(node)
+    # Nodes that do not say which of several machines they are leave open all of these.
+    is_open = pool.takes_any and len(pool.machines) > 1
     for name, nodes in own.items():
         amounts = {**nodes[0].allocatable, _GPUS: str(_count_gpus(fleet, nodes[0]))}
         if name in labels_of_karpenter():
             amounts = _amounts_of(name, node_class)[0]
         named = name or nodes[0].labels.get(INSTANCE_TYPE) or next(iter(pool.machines), "")
+        named = f"like {nodes[0].name}" if is_open and not name else named
         yield _Machine(number, named, nodes, amounts, {}, pool.name)
     known = [each for each in pool.machines if each in node_names() and each not in own]
-    if "" not in own:
+    if is_open or "" not in own:
         for name in known if pool.takes_any else known[:1]:
             yield _Machine(number, name, (), *_amounts_of(name, node_class), pool.name)
 

@@ -331,6 +331,17 @@ def test_what_nodes_of_a_pool_have_is_not_left_for_others_of_its_machines(load):
     assert len(names) == len(set(names)) == 10
 
 
+def test_nodes_that_do_not_say_which_machine_they_are_leave_open_all_that_a_pool_may_take(load):
+    nodes = in_cluster(2, **{"karpenter.sh/nodepool": "gpu"})
+    pool = changed(KARPENTER, template={"spec": {"requirements": G6}}, limits={"nvidia.com/gpu": 30})
+    assert [(each.name, each.now, each.most) for each in load(*nodes, pool).pools] == [
+        ("gpu/like hgx-h100-0", 2, 3),
+        ("gpu/g6.12xlarge", 0, 3),
+        ("gpu/g6.24xlarge", 0, 3),
+        ("gpu/g6.48xlarge", 0, 1),
+    ]
+
+
 def test_nodes_of_a_machine_of_ec2_count_whole_in_limits(load):
     nodes = in_cluster(
         1, **{"karpenter.sh/nodepool": "gpu", "node.kubernetes.io/instance-type": "g6.48xlarge"}
