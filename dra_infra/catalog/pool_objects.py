@@ -162,6 +162,8 @@ def add_pools(
             notes.append(f"node pool {pool.name} is left out: {why}, and it has no node")
             continue
         sizes = _find_sizes(pool, machines, limits[-1], notes)
+        if not sizes:
+            notes.append(f"node pool {pool.name} is left out: its limits leave room for no node")
         for index, wanted in enumerate(sizes):
             more = min(wanted.more, room)
             machine = replace(wanted, is_cut=wanted.is_cut or more < wanted.more)

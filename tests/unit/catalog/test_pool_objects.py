@@ -228,6 +228,8 @@ def test_limits_of_karpenter_are_of_all_nodes_together(load, limits, most):
     assert sum(pool.most for pool in fleet.pools) == most
     assert any("has no limit" in note for note in fleet.notes) == (most == WITHOUT_LIMIT)
     assert any(pool.is_cut for pool in fleet.pools) == (most == WITHOUT_LIMIT)
+    none = "node pool gpu is left out: its limits leave room for no node"
+    assert (none in fleet.notes) == (most == 0)
 
 
 def needs(key, operator, *values):
