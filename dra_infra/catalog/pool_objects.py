@@ -250,6 +250,11 @@ def _find_sizes(
     pool: _Pool, machines: Sequence[_Machine], left: dict[str, int], notes: list[str]
 ) -> list[_Machine]:
     """The machines of which a pool has nodes or may have further ones, with their number."""
+    unread = [f"{what}: {limit}"[:80] for what, limit in pool.limits.items() if _count("", limit) is None]
+    if unread:
+        notes.append(
+            f"limits of node pool {pool.name} that cannot be read count as none: {join_words(unread)}"
+        )
     if not all(any(_take(what, each) for what in left) for each in machines):
         notes.append(f"node pool {pool.name} has no limit: it is taken to have at most {WITHOUT_LIMIT} nodes")
         left["nodes"] = max(WITHOUT_LIMIT - sum(len(each.own) for each in machines), 0)

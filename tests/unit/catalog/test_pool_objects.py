@@ -232,6 +232,13 @@ def test_limits_of_karpenter_are_of_all_nodes_together(load, limits, most):
     assert (none in fleet.notes) == (most == 0)
 
 
+@pytest.mark.parametrize("limit", ["x", "1 0", None, ["a"], True])
+def test_a_limit_that_is_no_quantity_is_told_beside_those_that_are(load, limit):
+    fleet = load(changed(KARPENTER, limits={"cpu": 5000, "nvidia.com/gpu": limit}))
+    told = f"limits of node pool gpu that cannot be read count as none: nvidia.com/gpu: {limit}"
+    assert [note for note in fleet.notes if " limit" in note or "limits " in note] == [told]
+
+
 def needs(key, operator, *values):
     return {"key": key if "/" in key else f"{AWS}{key}", "operator": operator, "values": list(values)}
 
