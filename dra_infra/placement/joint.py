@@ -77,7 +77,8 @@ class ObjectMakers:
     def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], dict[ObjectRef, str]]:
         """The workloads with the pods that are made, one workload after the other; and what refuses others of them.
 
-        Before them come the pods that no node lets in, for quotas count these too.
+        Before them come the pods that no node lets in, for quotas count these too, and they count for their gangs: they
+        run elsewhere.
         """
         made: list[Workload] = []
         refused: dict[ObjectRef, str] = {}
@@ -104,7 +105,12 @@ class ObjectMakers:
                 needed = f"{each.owner} waits for {cut[each.gang]:,} pods of {each.gang.owner}"
                 refused[each.owner] = f"{needed}, and there are fewer"
         made = [replace(each, replicas=0) if each.gang and each.gang in cut else each for each in made]
-        return made[len(self._program.left_out) :], refused
+        elsewhere, number = Counter[Gang | None](), len(self._program.left_out)
+        for each in made[:number]:
+            elsewhere[each.gang] += each.replicas or 0
+        return [
+            replace(each, gang=each.gang and each.gang.beside(elsewhere[each.gang])) for each in made[number:]
+        ], refused
 
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""

@@ -41,6 +41,11 @@ class Gang(NamedTuple):
     owner: ObjectRef
     least: int | None = None
 
+    def beside(self, number: int) -> Gang | None:
+        """The gang with so many of its pods there already; None where it needs no others."""
+        left = None if self.least is None else self.least - number
+        return None if left is not None and left <= 0 else self._replace(least=left)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodTemplate:

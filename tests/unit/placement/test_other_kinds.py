@@ -208,6 +208,16 @@ def test_a_gang_that_does_not_find_room_for_all_of_its_pods_leaves_theirs_to_oth
     assert placed == {"a": 1, "b": 0, "c": 1}
 
 
+def test_pods_of_a_gang_that_run_elsewhere_are_there_for_its_others(build):
+    job = a_volcano_job(build, "train", ("driver", 1), ("workers", 2, "template:t4"))
+    job["spec"]["tasks"][1]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    job["spec"]["minAvailable"] = 3
+    node = build.a_node("a", taints=[{"key": "gpu", "value": "", "effect": "NoSchedule"}])
+    placement = place([*classes(build), job], build.a_fleet(build.gpus("a", 8), nodes=[node]))
+    assert "ml/train/driver is left out" in placement.notes[0]
+    assert (placement.joint.verdict, len(placement.workloads[0].pods)) == ("always", 2)
+
+
 def test_an_autoscaled_workload_is_placed_with_the_fewest_and_with_the_most_pods(build):
     serve = build.a_deployment("serve", "template:t4", replicas=1)
     fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 4))
