@@ -297,7 +297,7 @@ def _find_gang(template: PodTemplate, objects: ProgramObjects) -> Gang | None:
         return None
     least = value_at(objects.find_group(template), "schedulingPolicy", "gang", "minCount")
     name = value_at(template.spec, "schedulingGroup", "podGroupName")
-    owner = ObjectRef("PodGroup", str(name), template.owner.namespace)
+    owner = ObjectRef("PodGroup", str(name), template.owner.namespace or "default")
     return Gang(owner=owner, least=least) if isinstance(least, int) else None
 
 

@@ -169,6 +169,15 @@ def test_pods_of_a_pod_group_with_a_gang_start_together(build, least, release, v
     assert all((named in each.unmodelled) == (release is not GROUPED) for each in answer.workloads)
 
 
+def test_a_pod_group_is_one_gang_for_pods_with_the_default_namespace_and_without_one(build):
+    manifests = [*classes(build), *two_of_a_group(build), a_pod_group(build, 2)]
+    for each in manifests:
+        each["metadata"]["namespace"] = "default"
+    manifests[-3]["metadata"].pop("namespace")
+    answer = place(manifests, build.a_fleet(build.gpus("a", 8), build.gpus("b", 4)), release=GROUPED)
+    assert answer.joint.verdict == "depends-on-order"
+
+
 def test_a_claim_for_all_pods_of_a_pod_group_is_not_decided(build):
     claims = [{"name": "entry-0", "resourceClaimTemplateName": "t4"}]
     manifests = [*classes(build), *two_of_a_group(build), a_pod_group(build, 0, resourceClaims=claims)]
