@@ -42,7 +42,7 @@ class ProgramObjects:
     ) -> None:
         self.kinds = kinds or workload_kinds()
         self.manifests = list(manifests)
-        self.release = release
+        self.release, self.grouped = release, taken.grouped
         self.policies = [*taken.policies, *self.manifests]
         """Objects among which those are that add to pods, bound them, or say what namespaces are."""
         self.admission = PodAdmission(self.policies)

@@ -292,13 +292,14 @@ _GANGS_SINCE: Final = 37
 
 
 def _find_gang(template: PodTemplate, objects: ProgramObjects) -> Gang | None:
-    """The gang of the PodGroup that the pods name."""
+    """The gang of the PodGroup that the pods name, less its pods that run, which Permit of GangScheduling counts too."""
     if objects.release.number < _GANGS_SINCE:
         return None
     least = value_at(objects.find_group(template), "schedulingPolicy", "gang", "minCount")
     name = value_at(template.spec, "schedulingGroup", "podGroupName")
     owner = ObjectRef("PodGroup", str(name), template.owner.namespace or "default")
-    return Gang(owner=owner, least=least) if isinstance(least, int) else None
+    running = objects.grouped.get((owner.namespace, owner.name), 0)
+    return Gang(owner, least).beside(running) if isinstance(least, int) else None
 
 
 def _find_unmodelled(

@@ -241,8 +241,11 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
     devices, shares = _find_devices(running, own | released)
     amounts: dict[str, Amounts] = {}
     pods: list[tuple[str, PodShape]] = []
+    grouped = Counter[tuple[str, str]]()
     unreadable = 0
     for pod, node in _foreign_pods(running, own):
+        if group := get_field(pod, "spec.schedulingGroup.podGroupName"):
+            grouped[_key(pod)[1], str(group)] += 1
         try:
             requests = pod_requests(pod["spec"])
         except ValueError:
@@ -265,6 +268,7 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
         policies=_find_others(running, own, _POLICIES),
         templates=(*_find_others(running, own, _TEMPLATES), *claims),
         made=_find_made(running, own),
+        grouped=grouped,
     )
     return taken, unreadable
 

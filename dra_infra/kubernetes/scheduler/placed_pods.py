@@ -265,6 +265,7 @@ class Taken:
         policies: Namespaces, LimitRanges, ResourceQuotas, RuntimeClasses and DeviceTaintRules.
         templates: ResourceClaimTemplates of others, and their ResourceClaims, which pods may name.
         made: What others' claims and pods count for in quotas, by namespace.
+        grouped: How many of the pods are in each PodGroup, by its namespace and name.
         evicted: Pods of others that have lost their node or devices and are not among *pods*, as controllers make them anew.
         gone: Kind, namespace and name of these pods and of others that nobody makes anew, and of the claims that they leave.
         notes: Who these are, in the user's words.
@@ -277,6 +278,7 @@ class Taken:
     policies: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     templates: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     made: Mapping[str, Use] = field(default_factory=dict, hash=False)
+    grouped: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
     evicted: tuple[PodTemplate, ...] = ()
     gone: frozenset[tuple[str, str, str]] = frozenset()
     notes: tuple[str, ...] = ()

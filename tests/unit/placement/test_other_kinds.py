@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import scale
 from dra_infra.target import ClusterTarget
@@ -176,6 +177,16 @@ def test_a_pod_group_is_one_gang_for_pods_with_the_default_namespace_and_without
     manifests[-3]["metadata"].pop("namespace")
     answer = place(manifests, build.a_fleet(build.gpus("a", 8), build.gpus("b", 4)), release=GROUPED)
     assert answer.joint.verdict == "depends-on-order"
+
+
+@pytest.mark.parametrize(("running", "verdict"), [(1, "never"), (2, "always"), (4, "always")])
+def test_pods_of_a_pod_group_that_run_count_for_its_gang(build, running, verdict):
+    manifests = [*classes(build), *two_of_a_group(build), a_pod_group(build, 4)]
+    fleet = build.a_fleet(build.gpus("a", 8), build.gpus("b", 8))
+    taken = Taken(grouped={("ml", "g"): running})
+    answer = place(manifests, fleet, taken=taken, release=GROUPED)
+    assert answer.joint.verdict == verdict
+    assert sum(len(each.pods) for each in answer.workloads) == (2 if verdict == "always" else 0)
 
 
 def test_a_claim_for_all_pods_of_a_pod_group_is_not_decided(build):

@@ -230,6 +230,17 @@ def test_pods_of_others_are_told_with_what_decides_beside_them(make):
     assert Running.of(a_snapshot(make)).taken.pods is None
 
 
+def test_pods_of_others_that_run_count_for_their_pod_group(make):
+    own, done = (
+        running_pod("own", owner=("Deployment", "serve")),
+        running_pod("done", phase="Succeeded"),
+    )
+    pods = [running_pod("a"), running_pod("b"), own, done]
+    for each in pods:
+        each["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+    assert Running.of(a_snapshot(make, *pods), a_side(make)).taken.grouped == {("ml", "g"): 2}
+
+
 def test_a_pod_that_runs_closes_its_node_to_others(make):
     other = running_pod("other", cpu="0")
     term = {"topologyKey": "name", "labelSelector": {}}
