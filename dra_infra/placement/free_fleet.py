@@ -18,7 +18,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import FREE, Attempts, ClusterState, InUse, SharedPools, choose
-from dra_infra.placement.demand import Demand, PodPlan
+from dra_infra.placement.demand import Demand, PodPlan, Workload
 from dra_infra.placement.outcomes import Aborted, Chosen, Halt, Impossible, Outcome
 from dra_infra.placement.placement import NodePlacement
 
@@ -191,6 +191,12 @@ class FreeFleet:
             refusals = [plan.filter.refusal(node) for node in self.cluster.nodes]
             self._refusals[plan.filter_key] = refusals
         return refusals
+
+    def count_wanted(self, workload: Workload) -> int:
+        """How many pods a workload makes; on every node that lets them in without a number, and none if its plan is not known."""
+        if workload.replicas is not None:
+            return workload.replicas
+        return self.answer(workload.plan).eligible if isinstance(workload.plan, PodPlan) else 0
 
     def answer(self, plan: PodPlan) -> FreeAnswer:
         """Try one pod on every node."""

@@ -51,7 +51,7 @@ class ObjectMakers:
     """
 
     def __init__(self, program: OpenProgram, made: Mapping[str, Use]) -> None:
-        objects, self._program = program.objects, program
+        objects, self.program = program.objects, program
         self._quotas = Quotas(objects.policies, made)
         self._refused: dict[ObjectRef, str] = {}
         if self._quotas:
@@ -77,16 +77,16 @@ class ObjectMakers:
     def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], dict[ObjectRef, str]]:
         """The workloads with the pods that are made, one workload after the other; and what refuses others of them.
 
-        Before them come the pods that no node lets in, for quotas count these too, and they count for their gangs: they
-        run elsewhere.
+        Before them come the pods that no node lets in: quotas count these too, and gangs as if they ran.
         """
         made: list[Workload] = []
-        refused: dict[ObjectRef, str] = {}
-        quotas, asked = self._quotas.copy(), [*self._program.left_out, *workloads]
+        quotas, asked = self._quotas.copy(), [*self.program.left_out, *workloads]
+        free = self.program.free
+        refused = self.program.objects.find_crowded([(each.owner, free.count_wanted(each)) for each in asked])
         for each in asked if self._quotas else ():
             plan, number = each.plan, each.replicas
             if isinstance(plan, PodPlan):
-                wanted = self._program.free.answer(plan).eligible if number is None else number
+                wanted = free.count_wanted(each)
                 most, refusal = self._make(quotas, each.owner, plan, wanted)
                 number = number if number is None else most
                 if refusal:
@@ -105,12 +105,11 @@ class ObjectMakers:
                 needed = f"{each.owner} waits for {cut[each.gang]:,} pods of {each.gang.owner}"
                 refused[each.owner] = f"{needed}, and there are fewer"
         made = [replace(each, replicas=0) if each.gang and each.gang in cut else each for each in made]
-        elsewhere, number = Counter[Gang | None](), len(self._program.left_out)
+        elsewhere, number = Counter[Gang | None](), len(self.program.left_out)
         for each in made[:number]:
             elsewhere[each.gang] += each.replicas or 0
-        return [
-            replace(each, gang=each.gang and each.gang.beside(elsewhere[each.gang])) for each in made[number:]
-        ], refused
+        made = [replace(each, gang=each.gang and each.gang.beside(elsewhere[each.gang])) for each in made]
+        return made[number:], refused
 
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""
@@ -415,8 +414,7 @@ def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacemen
         else:
             placed[number] = tuple(_place(fit, plan, each.replicas))
         if isinstance(plan, PodPlan):
-            wanted = free.answer(plan).eligible if each.replicas is None else each.replicas
-            left.append((each.owner, wanted - len(placed[number])))
+            left.append((each.owner, free.count_wanted(each) - len(placed[number])))
     arrived = ((workloads[number].owner, pod.node) for number, pods in placed.items() for pod in pods)
     order = Order.of(arrived, left)
     return JointPlacement([placed[number] for number in range(len(workloads))], fit.state.in_use, order)

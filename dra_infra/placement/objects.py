@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,8 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.limits import MAX_RESERVED
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -70,8 +72,8 @@ class ProgramObjects:
             identity_of(each): each for each in taken.templates if value_at(each, "status", "allocation")
         }
         """Claims of others that are allocated and stay so, by namespace and name."""
-        self.joined = set[tuple[str, str]]()
-        """Those of them that pods which were read use too."""
+        self.joined: dict[tuple[str, str], set[ObjectRef]] = {}
+        """Those of them that pods which were read use too, with the objects of these pods."""
         self.served = self._find_served(shipped)
 
     @property
@@ -110,6 +112,22 @@ class ProgramObjects:
         found = self._groups.get((template.owner.namespace or "default", str(name)), {})
         return found if self.release.enabled("GenericWorkload") else {}
 
+    def count_seats(self, owner: ObjectRef) -> int:
+        """How many pods may use the claims of others that those of an object use, beside the users that these have."""
+        used = (self.held[claim] for claim, owners in self.joined.items() if owner in owners)
+        return min(map(count_seats, used), default=sys.maxsize)
+
+    def find_crowded(self, numbers: Sequence[tuple[ObjectRef, int]]) -> dict[ObjectRef, str]:
+        """Why so many pods of objects never run at once: more use a claim of others than may. It is told of one of them."""
+        found: dict[ObjectRef, str] = {}
+        for claim, owners in sorted(self.joined.items()):
+            seats, using = count_seats(self.held[claim]), [each for each in numbers if each[0] in owners]
+            number = sum(each for _, each in using)
+            if number > seats:
+                text = f"ResourceClaim {'/'.join(claim)} has room for {seats:,} more pods of the {MAX_RESERVED} that may use it"
+                found[using[0][0]] = f"{text}, and {number:,} ask for it"
+        return found
+
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
         """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
         namespace = namespace or "default"
@@ -123,6 +141,11 @@ class ProgramObjects:
         if ref not in self._demands:
             self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
         return ref, self._demands[ref]
+
+
+def count_seats(claim: Mapping[str, Any]) -> int:
+    """How many more pods may use a claim."""
+    return max(MAX_RESERVED - len(mappings(value_at(claim, "status", "reservedFor"))), 0)
 
 
 def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -160,6 +160,7 @@ class _Scheduler:
             verdict = "does-not-fit"
         elif most >= replicas and verdict == "does-not-fit" and answer.candidates:
             verdict, first = self._try_orders(workload, plan, first)
+        left = min(capacity.pods, most, self._makers.program.objects.count_seats(workload.owner)) - replicas
         room = max(capacity.pods, replicas if verdict == "fits" else 0)
         reasons = (*first, *self._explain(plan, answer))
         if most < replicas:
@@ -170,7 +171,7 @@ class _Scheduler:
             replicas=replicas,
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer),
-            more_pods=max(min(capacity.pods, most) - replicas, 0) if verdict == "fits" and not daemon else 0,
+            more_pods=max(left, 0) if verdict == "fits" and not daemon else 0,
             reasons=(*reasons, *_tell_autoscaled(workload, min(room, most))),
             unmodelled=workload.unmodelled,
             most=workload.most,

@@ -38,7 +38,7 @@ from dra_infra.placement.demand import (
     Workload,
     find_unknown,
 )
-from dra_infra.placement.objects import SCALERS, ProgramObjects, identity_of, target_of
+from dra_infra.placement.objects import SCALERS, ProgramObjects, count_seats, identity_of, target_of
 from dra_infra.placement.placement import Reason
 
 _REVISION: Final = {
@@ -208,8 +208,7 @@ def at_allocations(template: PodTemplate, held: Mapping[tuple[str, str], Mapping
     spec, entries = template.spec, mappings(template.spec.get("resourceClaims"))
     for entry in entries:
         claim = held.get((template.owner.namespace or "default", str(entry.get("resourceClaimName"))))
-        users = mappings(value_at(claim, "status", "reservedFor"))
-        if claim and len(users) + (template.most or template.replicas or 0) <= MAX_RESERVED:
+        if claim and (template.most or template.replicas or 0) <= count_seats(claim):
             left = [each for each in mappings(spec.get("resourceClaims")) if each != entry]
             selector = value_at(claim, "status", "allocation", "nodeSelector")
             spec = _on_nodes({**spec, "resourceClaims": left}, selector)
@@ -242,7 +241,8 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     owner, written = template.owner, template.claims
     template = at_allocations(template, objects.held)
     gone = [str(each.claim_name) for each in written if each not in template.claims]
-    objects.joined |= {(owner.namespace or "default", name) for name in gone}
+    for name in gone:
+        objects.joined.setdefault((owner.namespace or "default", name), set()).add(owner)
     spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []

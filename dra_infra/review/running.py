@@ -12,9 +12,8 @@ from typing import Any, Final
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
-from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
@@ -239,10 +238,9 @@ NOTHING_RUNS: Final = Running.of(None)
 def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset()) -> tuple[Taken, int]:
     """Finds what others take, and counts those of their pods that cannot be read."""
     devices, shares = _find_devices(running, own | released)
-    amounts: dict[str, Amounts] = {}
+    amounts = defaultdict[str, Counter[str]](Counter)
     pods: list[tuple[str, PodShape]] = []
-    grouped = Counter[tuple[str, str]]()
-    unreadable = 0
+    grouped, unreadable = Counter[tuple[str, str]](), 0
     for pod, node in _foreign_pods(running, own):
         if group := get_field(pod, "spec.schedulingGroup.podGroupName"):
             grouped[_key(pod)[1], str(group)] += 1
@@ -252,11 +250,9 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
             unreadable += 1
             continue
         pods.append((node, _read_shape(pod)))
-        onto = amounts.setdefault(node, {})
-        for name, amount in requests.items():
-            onto[name] = onto.get(name, 0) + amount
+        amounts[node].update(requests)
     claims = (
-        {**claim, "status": {}} if _key(claim) in released else claim
+        {**claim, "status": {}} if _key(claim) in released else _without_users(running, claim, own)
         for claim in running.of_kind("ResourceClaim")
         if running.owners_of(_key(claim)) == (_key(claim),) and _key(claim) not in own
     )
@@ -271,6 +267,14 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
         grouped=grouped,
     )
     return taken, unreadable
+
+
+def _without_users(running: Running, claim: Mapping[str, Any], own: Set[Key]) -> Mapping[str, Any]:
+    """The claim without its users that are the programs' own pods, for these are placed anew."""
+    status, namespace = mapping(claim.get("status")), _key(claim)[1]
+    pods = ((each, ("Pod", namespace, str(each.get("name")))) for each in mappings(status.get("reservedFor")))
+    users = [each for each, pod in pods if own.isdisjoint(running.owners_of(pod))]
+    return {**claim, "status": {**status, "reservedFor": users}}
 
 
 def _look_of(pod: Mapping[str, Any]) -> str:

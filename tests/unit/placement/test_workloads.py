@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.scheduling import place
 
 
@@ -269,3 +270,32 @@ def test_claims_are_found_in_whatever_way_an_object_names_them(build, spec):
     custom = build.an_object("Custom", "c", apiVersion="example.com/v1", spec=spec)
     (note,) = place([custom], build.a_fleet(build.gpus("n"))).notes
     assert note.startswith("Custom ml/c uses claims and is not placed here")
+
+
+@pytest.mark.parametrize(
+    ("users", "first", "second", "verdict", "more"),
+    [
+        (100, 56, {"replicas": 100}, "always", [100, 56]),
+        (101, 56, {"replicas": 100}, "never", [99, 55]),
+        (154, 100, {"kind": "DaemonSet"}, "always", [2, 0]),
+        (155, 100, {"kind": "DaemonSet"}, "never", [1, 0]),
+    ],
+)
+def test_an_allocated_claim_has_no_more_users_than_it_may_of_all_workloads_together(
+    build, users, first, second, verdict, more
+):
+    reserved = [{"resource": "pods", "name": f"u{number}"} for number in range(users)]
+    claim = build.a_claim("shared", build.a_request())
+    claim["status"] = {"allocation": {"devices": {}}, "reservedFor": reserved}
+    roomy = {"cpu": "9000", "memory": "9000Gi", "pods": "900"}
+    nodes = [build.a_node(name, allocatable=roomy) for name in ("a", "b")]
+    program = [
+        build.a_class(),
+        build.a_deployment("first", "claim:shared", replicas=first),
+        build.a_deployment("second", "claim:shared", **second),
+    ]
+    placement = place(program, build.a_fleet(build.gpus("a"), nodes=nodes), taken=Taken(templates=(claim,)))
+    found = {each.owner.name: each.more_pods for each in placement.workloads}
+    assert (placement.joint.verdict, [found["first"], found["second"]]) == (verdict, more)
+    told = "ResourceClaim ml/shared has room for"
+    assert placement.joint.reasons[0].startswith(told) == (verdict == "never")

@@ -241,6 +241,14 @@ def test_pods_of_others_that_run_count_for_their_pod_group(make):
     assert Running.of(a_snapshot(make, *pods), a_side(make)).taken.grouped == {("ml", "g"): 2}
 
 
+def test_the_own_pods_of_a_program_are_no_users_of_a_claim_of_others(make):
+    own, other = running_pod("own", owner=("Deployment", "serve")), running_pod("other")
+    claim = allocated_claim("shared", "gpu-0")
+    claim["status"]["reservedFor"] = [{"resource": "pods", "name": name} for name in ("own", "other")]
+    (seen,) = Running.of(a_snapshot(make, own, other, claim), a_side(make)).taken.templates
+    assert [each["name"] for each in seen["status"]["reservedFor"]] == ["other"]
+
+
 def test_a_pod_that_runs_closes_its_node_to_others(make):
     other = running_pod("other", cpu="0")
     term = {"topologyKey": "name", "labelSelector": {}}
