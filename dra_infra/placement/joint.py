@@ -113,7 +113,7 @@ class ObjectMakers:
 
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""
-        needed = [entry.object for entry in plan.entries if entry.shared]
+        needed = [entry.object for entry in plan.entries]
         needed.append(replace(owner.whole, namespace=owner.namespace or "default"))
         unmade = (self._refused.get(each, "") for each in needed)
         unset = quotas.find_unset(owner.namespace, plan.spec)

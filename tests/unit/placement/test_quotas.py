@@ -112,6 +112,15 @@ def test_pods_of_an_object_that_a_quota_refuses_are_not_made(hard, refused):
             assert each.reasons[0].message.startswith(told)
 
 
+def test_pods_whose_claim_template_a_quota_refuses_are_not_made():
+    key = "count/resourceclaimtemplates.resource.k8s.io"
+    placement = place_below({key: "0"}, build.a_deployment("a", "template:t"))
+    assert (placement.joint.verdict, placement.workloads[0].verdict) == ("never", "does-not-fit")
+    told = f"ResourceClaimTemplate ml/t is refused, for ResourceQuota ml/team allows 0 of {key}"
+    assert told in placement.workloads[0].reasons[0].message
+    assert place_below({key: "1"}, build.a_deployment("a", "template:t")).joint.verdict == "always"
+
+
 def test_of_a_gang_that_is_not_made_whole_no_pod_is_placed():
     task = {"name": "w", "replicas": 4, "template": {"spec": build.pod_spec("template:t")}}
     gang = build.an_object(
