@@ -323,7 +323,7 @@ def test_a_claim_that_a_pod_which_stays_uses_too_is_used_where_it_is_allocated(m
 
 def test_a_claim_with_all_the_pods_that_may_use_it_takes_no_more(make):
     pods = a_pair("n0", "n1")
-    pods[-1]["status"]["reservedFor"] += [{"resource": "pods", "name": f"p{each}"} for each in range(254)]
+    pods[-1]["status"]["reservedFor"] += [{"resource": "pods", "name": f"p{each}"} for each in range(255)]
     snapshot = a_snapshot(make, pods)
     fleet = change_fleet(snapshot.fleet, WhatIf(drain=("n0",)), RELEASE)
     joint = placed(snapshot, nobody(make), rules=(), fleet=fleet, drained={"n0"}).joint
