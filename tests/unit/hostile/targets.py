@@ -78,7 +78,7 @@ def migrate_manifests(data: bytes, folder: Path) -> None:
     for form in ("text", *migrate.RENDERERS):
         # A diff goes with no report for others than a person.
         migrate.run([str(file)], **{**_MIGRATION, "form": form, "diff": form == "text"})
-    migrate.run([str(file)], **{**_MIGRATION, "to": "bridge"})
+    migrate.run([str(file)], **{**_MIGRATION, "to": "bridge", "mps_memory": None})
     for form in ("text", "html"):
         migrate.run([str(file)], **{**_MIGRATION, "plan": True, "form": form, "diff": form == "text"})
     migrate.run([str(file)], **{**_MIGRATION, "output": folder / "new"})
