@@ -35,7 +35,7 @@ _OF_PODS: Final = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
 def advise_queued(
     objects: Sequence[Mapping[str, Any]], beside: Iterable[Mapping[str, Any]] = ()
 ) -> Iterator[tuple[int, Problem]]:
-    """What `find_held` finds, with the position of the object whose line has to change; each line once."""
+    """Returns what `find_held` finds, with the position of the object whose line has to change; each line once."""
     told: set[tuple[int, str, str]] = set()
     for index, _, problem in find_held(objects, beside):
         key = index, problem.path, problem.hint
@@ -145,7 +145,7 @@ def _amounts_of(queue: Mapping[str, Any]) -> dict[str, list[float]]:
 def _count(
     manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, amounts: Collection[str]
 ) -> Counter[str]:
-    """What Kueue counts for a workload before it admits any of it, by resource."""
+    """Returns the amounts that Kueue counts for a workload before it admits any of it, by resource."""
     classes = {
         str(value_at(each, "spec", "extendedResourceName")): f"{key[2]}{DEVICES}"
         for key, each in known.items()

@@ -236,7 +236,7 @@ def _find_machines(
 
 
 def _find_left(pool: _Pool, machines: Sequence[_Machine]) -> dict[str, int]:
-    """What the limits of a pool leave for further nodes."""
+    """Returns what the limits of a pool leave for further nodes."""
     limits = {**pool.limits, **({"nodes": pool.most} if pool.most >= 0 else {})}
     counted = {str(what): _count(str(what), limit) for what, limit in limits.items()}
     return {

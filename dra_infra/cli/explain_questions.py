@@ -77,7 +77,7 @@ class Found:
     fits: str = ""
     refusal: Callable[[Question], str] = lambda _: ""
     made: Mapping[str, ProgramObject] = field(default_factory=dict)
-    """What components of a program make, by kind, namespace and name."""
+    """Lists what components of a program make, by kind, namespace and name."""
 
 
 def read_offline(

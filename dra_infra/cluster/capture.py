@@ -137,7 +137,7 @@ _METADATA: Final[Fields] = {
     "generation": True,
 }
 _KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/",)
-"""Those by which Kubernetes tells claims apart: whose pod's, for an extended resource."""
+"""Annotations by which Kubernetes tells claims apart: whose pod's, for an extended resource."""
 
 _CONDITIONS: Final[Fields] = {"type": True, "status": True, "reason": True, "lastTransitionTime": True}
 _SAID: Final[Fields] = {**_CONDITIONS, "message": True}

@@ -63,7 +63,7 @@ def classes_elsewhere_of_run() -> set[str]:
 
 
 def mappings_of_run() -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
-    """What queues of the current run need in Kueue's configuration, with their labels, by the name of their provider."""
+    """Returns what queues of the current run need in Kueue's configuration, with their labels, by the name of their provider."""
     return _run().mappings
 
 

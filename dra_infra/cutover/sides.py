@@ -247,7 +247,7 @@ def _find_like(
 
 
 def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares: bool) -> str | None:
-    """What a machine's name needs behind it for the MIG devices and shares of a node; None where they are not known."""
+    """Returns what a machine's name needs behind it for the MIG devices and shares of a node; None where they are not known."""
     served = read_node_labels([labels]) or DevicePlugin()
     shared = served.replicas.get(WHOLE_GPU)
     options = ""

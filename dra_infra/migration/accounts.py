@@ -110,7 +110,7 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 class Limits(NamedTuple):
-    """What the ResourceQuotas of a namespace allow together: each of them limits all of its objects.
+    """Sums up what the ResourceQuotas of a namespace allow together: each of them limits all of its objects.
 
     Args:
         amounts: The smallest of each key.
@@ -154,7 +154,7 @@ def limits_together(objects: Iterable[Mapping[str, Any]], settings: Settings) ->
 
 
 def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, Asked | str]:
-    """What the resources mean that keys of a quota count, or why nobody can say so."""
+    """Returns what the resources mean that keys of a quota count, or why nobody can say so."""
     return {
         key: read_resource(name, settings.plugin)
         for key in map(str, hard)

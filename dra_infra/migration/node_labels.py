@@ -52,7 +52,7 @@ _SHARES: Final = re.compile(
 """Labels of GPU feature discovery with the values that nodes have where devices are shared."""
 
 NODE_SHARES: Final = ("nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy")
-"""Those that say no more than that: no node has them where claims share devices."""
+"""Labels that say no more than that: no node has them where claims share devices."""
 
 _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
 _FAMILIES: Final = {

@@ -94,7 +94,7 @@ def judge(
     target: ClusterTarget,
     driver: str,
 ) -> list[list[Problem]]:
-    """What servers refuse of each object and of what comes with it, and advice on what changed.
+    """Returns what servers refuse of each object and of what comes with it, and advice on what changed.
 
     Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged.
     """

@@ -126,7 +126,7 @@ def foresee_rollout(
 
 
 def foresee_groups(outlook: Outlook, progress: Progress | None, fleet: str) -> Outlook:
-    """What is said of groups of pods that are exchanged, and how far that comes on the fleet where it is known."""
+    """Returns the outlook of groups of pods that are exchanged, with how far that comes on the fleet where it is known."""
     stuck = _or_stuck(outlook, progress, fleet, hint=_MORE_NODES, what="group")
     return _or_played(stuck, progress, fleet, what="group")
 
@@ -302,7 +302,7 @@ def _find_surge_room(
 
 
 def _find_taken(compared: Comparison, fleet: Fleet) -> Taken:
-    """What others take while the change rolls out, whose rules may evict some of them."""
+    """Returns what others take while the change rolls out, whose rules may evict some of them."""
     manifests = [each.manifest for each in compared.head.objects]
     return compared.running.without_evicted(manifests, fleet, compared.head.release)
 

@@ -40,7 +40,7 @@ _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
 _QUEUES: Final = ("ClusterQueue", "LocalQueue")
 _POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass", *_QUEUES)
-"""What adds to pods, bounds them, holds them back, taints devices or describes namespaces."""
+"""Kinds of objects that add to pods, bound them, hold them back, taint devices or describe namespaces."""
 _TEMPLATES: Final = ("ResourceClaimTemplate",)
 _PER_POD: Final = frozenset({"containers", "hostname", "initContainers", "nodeName", "volumes"})
 """Fields in which equal pods of one controller may differ; what their containers ask for is compared."""

@@ -173,7 +173,7 @@ class Fleet:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SharedLimit:
-    """What further nodes of several pools may have of one thing together: a NodePool that takes several machines is such pools.
+    """Bounds what further nodes of several pools may have of one thing together: a NodePool that takes several machines is such pools.
 
     Args:
         pool: The user's name of them together.
@@ -188,7 +188,7 @@ class SharedLimit:
     takes: tuple[int, ...]
 
     def leaves(self, added: Sequence[int]) -> int:
-        """What is left of it with so many more nodes of each pool, or of the first of them; below zero where it is too little."""
+        """Returns what is left of it with so many more nodes of each pool, or of the first of them; below zero where it is too little."""
         return self.left - sum(each * number for each, number in zip(self.takes, added, strict=False))
 
 
