@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.catalog.fleet_files import gather_fleet
+from dra_infra.placement.scheduling import place
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import Report, compare
 from tests.e2e.scheduler.objects import claim_spec, device, exactly, node, pod, resource_slice, template, wish
@@ -122,3 +124,34 @@ def test_all_of_more_devices_than_a_claim_holds_is_never_allocated(stage: Stage)
     templates = {"all": claim_spec(exactly("r", "gpu", allocationMode="All"))}
     report = run(stage, "all of 33", [node("n0"), local("n0", some(33))], templates, ["all"], pinned=False)
     assert report.nodes == ("",)
+
+
+def test_a_pod_that_names_its_node_gets_no_devices(stage: Stage):
+    fleet = [gpus(), node("n0"), local("n0", some(2))]
+    one = template("one", claim_spec(exactly("r", "gpu")))
+    named, other = pod("named", templates=["one"], nodeName="n0"), pod("other", templates=["one"])
+    namespace = named["metadata"]["namespace"]
+
+    def claims_of(name: str) -> list[Manifest]:
+        found = stage.api.list("resource.k8s.io/v1/ResourceClaim", namespace=namespace)
+        return [each for each in found if each["metadata"].get("generateName", "").startswith(f"{name}-")]
+
+    scenario = Scenario(name="a named node", fleet=tuple(fleet), objects=(one,), pods=(named, other))
+    with stage.set(scenario):
+        stage.api.create(named)
+        try:
+            stage.api.wait_until(
+                "v1/Pod",
+                "named",
+                lambda seen: seen["status"].get("resourceClaimStatuses"),
+                namespace=namespace,
+            )
+            # The scheduler has gone on: the pod behind it has its device, and the one before it none.
+            with stage.run(other) as verdict:
+                assert verdict.node == "n0"
+                assert ["allocation" in each.get("status", {}) for each in claims_of("other")] == [True]
+                assert ["allocation" in each.get("status", {}) for each in claims_of("named")] == [False]
+        finally:
+            stage.remove(named)
+    (answer,) = place([one, named], gather_fleet(fleet, "here"), release=release_of("1.37")).workloads
+    assert answer.verdict == "does-not-fit"
