@@ -169,7 +169,7 @@ def _count(
 
 
 def _show_quota(namespace: str, resource: str, known: _Known) -> str:
-    """The other account."""
+    """Tells what the ResourceQuotas of a namespace allow of a resource."""
     for (kind, where, name), each in sorted(known.items()):
         hard = read_hard(each) if (kind, where) == ("ResourceQuota", namespace) else {}
         limit = hard.get(f"requests.{resource}", hard.get(resource))

@@ -73,7 +73,7 @@ class ProgramObjects:
         }
         """Claims of others that are allocated and stay so, by namespace and name."""
         self.joined: dict[tuple[str, str], set[ObjectRef]] = {}
-        """Returns those of them that pods which were read use too, with the objects of these pods."""
+        """Claims of others that pods of the program use too, with the objects of these pods."""
         self.served = self._find_served(shipped)
 
     @property
