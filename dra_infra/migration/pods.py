@@ -109,7 +109,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
             if value is None:
                 del done.spec[key]
         done.remarks += _finish(spec, served, done.spec)
-    done.remarks += _write_tolerations(spec, served, done.spec)
+    done.remarks += _write_tolerations(spec, found, done.spec)
     done.remarks += _find_bypasses(spec, set(given.used))
     return done
 
@@ -275,21 +275,19 @@ def _left_out(at: str, value: str) -> Remark:
 
 
 def _write_tolerations(
-    spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str, Any]
+    spec: Mapping[str, Any], found: list[ContainerNeeds], new: dict[str, Any]
 ) -> Iterator[Remark]:
     """Writes what admission added for each resource (plugin/pkg/admission/extendedresourcetoleration/admission.go)."""
-    tolerations = spec.get("tolerations")
     # Nodes of today have the taint of the resource's name of today.
-    for key in sorted(
-        {need.asked.resource.replace(OLD_GPU, WHOLE_GPU) for each in served for need in each.needs}
-    ):
-        if not any(_tolerates(each, key) for each in mappings(tolerations)):
+    claimed = {need.asked.resource.replace(OLD_GPU, WHOLE_GPU) for each in found for need in each.needs}
+    # It reads the names of resources and not how many are asked for: zero of one has the toleration too.
+    for key in sorted(claimed.union(*(each.gone for each in found)) - {OLD_GPU}):
+        if not any(_tolerates(each, key) for each in mappings(spec.get("tolerations"))):
             held = new.get("tolerations")
             added = {"key": key, "operator": "Exists", "effect": "NoSchedule"}
             new["tolerations"] = [*(held if isinstance(held, list) else ()), added]
-            message = (
-                f"the toleration of {key} is written: admission adds it for the resource, and not for claims"
-            )
+            why = "and not for claims" if key in claimed else "for zero of it too"
+            message = f"the toleration of {key} is written: admission adds it for the resource, {why}"
             yield Remark("tolerations", "changed", "toleration-written", message)
 
 

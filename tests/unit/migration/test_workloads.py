@@ -190,6 +190,26 @@ def test_each_resource_that_goes_leaves_the_toleration_that_admission_added(
 
 
 @pytest.mark.parametrize(
+    ("requests", "added"),
+    [
+        ({"nvidia.com/gpu": 0, "amd.com/gpu": "0"}, ["amd.com/gpu", "nvidia.com/gpu"]),
+        ({"nvidia.com/gpu": 0, "nvidia.com/mig-1g.10gb": 1}, ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]),
+        # Admission takes names with kubernetes.io for those of resources of Kubernetes itself.
+        ({"alpha.kubernetes.io/nvidia-gpu": 0}, []),
+    ],
+)
+def test_zero_of_a_resource_leaves_the_toleration_that_admission_added_for_it(
+    requests: dict[str, Any], added: list[str]
+):
+    container = {"name": "c", "image": "registry.example.com/a:1", "resources": {"requests": requests}}
+    spec = {"initContainers": [container], "containers": [{**container, "resources": {}}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    (done,) = migrate_objects([pod], WHOLE)
+    assert done.manifest is not None
+    assert [each["key"] for each in done.manifest["spec"].get("tolerations", [])] == added
+
+
+@pytest.mark.parametrize(
     ("limits", "written"),
     [
         ({"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-1g.10gb.me": 1}, {"num-gpus": "2"}),
