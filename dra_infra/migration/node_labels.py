@@ -1,11 +1,11 @@
-"""Labels of GPU feature discovery and of clouds that pods select nodes by, as selectors of devices.
+"""Labels of vendors and of clouds that pods select nodes by, as selectors of devices.
 
 A label is of a node, and says one value for all its GPUs; an attribute is of a device. What no attribute says stays a label,
-and needs that GPU feature discovery keeps running, or that the cloud goes on setting it.
+and needs that GPU feature discovery or its like keeps running, or that the cloud goes on setting it.
 
 Labels of GKE also say what one `nvidia.com/gpu` of a node is: a MIG device, or a share of one that containers have together.
 
-Source: internal/lm of NVIDIA/k8s-device-plugin 0.20, and the documentation of GKE, Karpenter and AKS.
+Source: catalog/data/node_labels.yaml; internal/lm of NVIDIA/k8s-device-plugin 0.20.
 """
 
 from __future__ import annotations
@@ -18,23 +18,17 @@ from operator import and_, or_
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.machines import products_by_label
-from dra_infra.catalog.vocabulary import product_memory, product_names
+from dra_infra.catalog.vocabulary import product_memory, product_names, read_data
 from dra_infra.kubernetes.api.manifests import mappings
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile, read_node_labels
-from dra_infra.selectors.any_attribute import VersionAttribute
+from dra_infra.selectors.any_attribute import VersionAttribute, attribute, capacity
+from dra_infra.selectors.attributes import Attribute, TextAttribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 
 PREFIX: Final = "nvidia.com/"
 _ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
-_OF_CLOUDS: Final = (
-    *(_ACCELERATOR, "cloud.google.com/gke-gpu-"),
-    "cloud.google.com/gke-max-shared-clients-per-gpu",
-    *("karpenter.k8s.aws/instance-gpu-", "eks.amazonaws.com/instance-gpu-", "k8s.amazonaws.com/accelerator"),
-    "kubernetes.azure.com/accelerator",
-)
-"""Starts of the labels by which clouds and their autoscalers tell nodes with GPUs apart."""
-
+_PARTITION_OF_AMD: Final = "amd.com/gpu.compute-memory-partition"
 _PARTITION: Final = "cloud.google.com/gke-gpu-partition-size"
 _SHARING: Final = "cloud.google.com/gke-gpu-sharing-strategy"
 _CLIENTS: Final = "cloud.google.com/gke-max-shared-clients-per-gpu"
@@ -55,19 +49,6 @@ NODE_SHARES: Final = ("nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strateg
 """Labels that say no more than that: no node has them where claims share devices."""
 
 _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
-_FAMILIES: Final = {
-    "kepler": "Kepler",
-    "maxwell": "Maxwell",
-    "pascal": "Pascal",
-    "volta": "Volta",
-    "turing": "Turing",
-    "ampere": "Ampere",
-    "ada-lovelace": "Ada Lovelace",
-    "hopper": "Hopper",
-    "blackwell": "Blackwell",
-}
-"""Families that the label has, with the architecture that the driver publishes."""
-
 _VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
     "gpu.compute.major": ("compute", gpu.compute_capability),
     "gpu.compute.minor": ("compute", gpu.compute_capability),
@@ -79,6 +60,17 @@ _VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
     "cuda.runtime.major": ("runtime", gpu.cuda_version),
 }
 """Labels with a version or a part of one."""
+
+_WITH_VALUE: Final = re.compile(
+    r"(amd\.com/gpu\.[a-z-]+)\.(.+)|(gpu\.intel\.com/device-id)\.03[08]0-(.+)\.present"
+)
+"""Labels whose name has the value, of nodes with at least one such GPU: AMD's say how many, and Intel's say `true`."""
+
+
+@cache
+def _known() -> Mapping[str, Any]:
+    """What is known of labels, by kind of fact."""
+    return read_data("node_labels.yaml")
 
 
 class Requirement(NamedTuple):
@@ -100,7 +92,7 @@ class Meaning(NamedTuple):
 
     Args:
         selector: What devices have to pass; None where that is nothing.
-        profiles: MIG profiles of which one is meant; empty where none is.
+        profiles: MIG profiles, or modes of AMD with parts of GPUs, of which one is meant; empty where none is.
         used: The requirements that the selector stands for.
     """
 
@@ -131,17 +123,30 @@ NOTHING_SAID: Final = Serving()
 
 def is_gpu_label(key: str) -> bool:
     """True for a label of nodes with GPUs."""
-    return key.startswith(PREFIX) or is_of_cloud(key)
+    return who_sets(key) != ""
 
 
-def is_of_cloud(key: str) -> bool:
-    """True for a label that a cloud gives nodes with GPUs."""
-    return key.startswith(_OF_CLOUDS)
+def who_sets(key: str) -> str:
+    """Says what has to go on for nodes with GPUs to have a label; empty for other labels."""
+    if _is_of_cloud(key):
+        return "its cloud goes on setting it"
+    starts = (start for start in _known()["setters"] if key.removeprefix("beta.").startswith(start))
+    return str(_known()["names"].get(key) or _known()["setters"].get(next(starts, ""), ""))
+
+
+def vendor_of(key: str) -> str:
+    """The end of the names of classes whose devices a label of nodes with GPUs tells apart."""
+    others = {"amd.com": "gpu.amd.com", "gpu.intel.com": "gpu.intel.com"}
+    return others.get(key.removeprefix("beta.").partition("/")[0], "nvidia.com")
+
+
+def _is_of_cloud(key: str) -> bool:
+    return key.startswith(tuple(_known()["clouds"]))
 
 
 def stays(key: str) -> bool:
     """True for a label that stays when a selector says the same: clouds and their autoscalers choose machines by it."""
-    return is_of_cloud(key) and key not in SERVING
+    return _is_of_cloud(key) and key not in SERVING
 
 
 def labels_of_cards(plugin: DevicePlugin | None) -> frozenset[str]:
@@ -248,25 +253,24 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
             used.add(each)
         elif name == "gpu.product" and each.operator in ("In", "NotIn") and each.values:
             found, parts = _read_products(each.values)
-            if each.operator == "NotIn":
-                if any(parts):
-                    continue
-                found = ~found
+            if each.operator == "NotIn" and any(parts):
+                continue
             profiles += parts
-            selectors.append(found)
+            selectors.append(found if each.operator == "In" else ~found)
             used.add(each)
         elif (selector := _read_plain(name, each)) is not None:
             selectors.append(selector)
             used.add(each)
+            if each.key == _PARTITION_OF_AMD and each.operator == "In":
+                profiles += [mode for mode in each.values if not mode.startswith("spx_")]
     for group in ("compute", "driver", "runtime"):
         parts_of = {
             each.key.removeprefix(PREFIX): each
             for each in requirements
             if is_gpu_label(each.key) and _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
         }
-        version = _read_version(parts_of)
-        if version is not None:
-            selectors.append(version)
+        if (selector := _read_version(parts_of)) is not None:
+            selectors.append(selector)
             used.update(parts_of.values())
     return Meaning(
         reduce(and_, selectors) if selectors else None, tuple(dict.fromkeys(profiles)), frozenset(used)
@@ -299,8 +303,8 @@ def _read_products(labels: Sequence[str]) -> tuple[Selector, list[str]]:
     return reduce(or_, tests), profiles
 
 
-def _one_of(products: Sequence[str]) -> Selector:
-    return gpu.product == products[0] if len(products) == 1 else gpu.product.one_of(*products)
+def _one_of(values: Sequence[str], of: TextAttribute = gpu.product) -> Selector:
+    return of == values[0] if len(values) == 1 else of.one_of(*values)
 
 
 def _read_of_cloud(requirement: Requirement) -> Selector | None:
@@ -351,17 +355,12 @@ def _label_of(product: str) -> str:
 def _read_plain(name: str, requirement: Requirement) -> Selector | None:
     if stays(requirement.key):
         return _read_of_cloud(requirement)
-    operator, values = requirement.operator, requirement.values
-    if (
-        name == "gpu.family"
-        and operator in ("In", "NotIn")
-        and values
-        and all(each in _FAMILIES for each in values)
-    ):
-        selector = gpu.architecture.one_of(*(_FAMILIES[each] for each in values))
-        if len(values) == 1:
-            selector = gpu.architecture == _FAMILIES[values[0]]
-        return selector if operator == "In" else ~selector
+    if vendor_of(requirement.key) != "nvidia.com":
+        return _read_other(requirement)
+    (_, operator, values), families = requirement, _known()["families"]
+    if name == "gpu.family" and values and all(each in families for each in values):
+        selector = _one_of([families[each] for each in values], gpu.architecture)
+        return {"In": selector, "NotIn": ~selector}.get(operator)
     if name == "gpu.memory" and values and all(map(_is_number, values)):
         # The label is in MiB, whatever people take it for.
         amounts = [f"{each}Mi" for each in values]
@@ -372,6 +371,31 @@ def _read_plain(name: str, requirement: Requirement) -> Selector | None:
         equal = reduce(or_, [gpu.memory == each for each in amounts])
         return {"In": equal, "NotIn": ~equal}.get(operator)
     return None
+
+
+def _read_other(requirement: Requirement) -> Selector | None:
+    """A test of devices of AMD or Intel; None where nothing that their drivers publish says the same."""
+    key, operator, values = requirement
+    key = key.removeprefix("beta.")
+    if found := _WITH_VALUE.fullmatch(key):
+        # The plugin gave any GPU of such a node; the label is chosen for the one that it names.
+        is_asked = (operator, values) in (("Exists", ()), ("In", ("true",)))
+        key, value = filter(None, found.groups())
+        operator, values = "In" if is_asked else "", (value,)
+    known = _known()["selectors"].get(key)
+    if not (known and values and all(re.fullmatch(known["value"], each, re.ASCII) for each in values)):
+        return None
+    name, kind = known["name"], known["type"]
+    of: Attribute = capacity(name) if kind == "quantity" else attribute(name, kind)
+
+    def test(said: str) -> Selector:
+        if not key.endswith(".vram"):
+            return of == said
+        # The labeller rounds to whole GiB.
+        return (of >= f"{1024 * int(said) - 512}Mi") & (of < f"{1024 * int(said) + 512}Mi")
+
+    equal = reduce(or_, [test(re.sub(known["value"], known["says"], each)) for each in values])
+    return {"In": equal, "NotIn": ~equal}.get(operator)
 
 
 def _read_version(parts: Mapping[str, Requirement]) -> Selector | None:

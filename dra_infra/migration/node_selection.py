@@ -16,13 +16,14 @@ from dra_infra.migration.node_labels import (
     Serving,
     any_of,
     is_gpu_label,
-    is_of_cloud,
     is_serving,
     read_requirements,
     read_serving,
     requirements_in,
     requirements_of,
     stays,
+    vendor_of,
+    who_sets,
 )
 from dra_infra.migration.outcomes import Remark
 from dra_infra.selectors.selector import Selector
@@ -37,15 +38,17 @@ class DeviceSelection(NamedTuple):
 
     Args:
         selectors: Each has to be true for a device.
-        profiles: MIG profiles that the labels name.
+        profiles: MIG profiles that the labels name, or partition modes of AMD.
         fields: Fields of the pod spec after the migration, by name; None where a field goes.
         remarks: What became of each label.
+        vendor: The end of the names of the classes of these devices.
     """
 
     selectors: tuple[Selector, ...]
     profiles: tuple[str, ...]
     fields: Mapping[str, Any]
     remarks: tuple[Remark, ...]
+    vendor: str = ""
 
     @property
     def selector(self) -> Selector | None:
@@ -76,18 +79,20 @@ def _terms(nodes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def read_node_selection(
-    spec: Mapping[str, Any], serving: Serving, unread: Collection[str] = ()
+    spec: Mapping[str, Any], vendor: str, serving: Serving, unread: Collection[str] = ()
 ) -> DeviceSelection:
     """Reads `nodeSelector` and the node affinity of a pod spec.
 
     Args:
         spec: The pod spec.
+        vendor: Whose devices the pod gets: labels of others stay.
         serving: What they say of one `nvidia.com/gpu`.
         unread: Labels that say nothing of the devices that the pod gets.
     """
 
     def read(requirements: Sequence[Requirement]) -> Meaning:
-        return read_requirements([each for each in requirements if each.key not in unread], serving)
+        found = [each for each in requirements if each.key not in unread and vendor_of(each.key) == vendor]
+        return read_requirements(found, serving)
 
     parts = (_read_selector(spec, read), _read_affinity(spec, read))
     return DeviceSelection(
@@ -95,6 +100,7 @@ def read_node_selection(
         tuple(dict.fromkeys(each for part in parts for each in part.profiles)),
         {key: value for part in parts for key, value in part.fields.items()},
         tuple(each for part in parts for each in part.remarks),
+        vendor,
     )
 
 
@@ -147,20 +153,16 @@ def _read_affinity(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
         return DeviceSelection((), profiles, {}, tuple(remarks))
     selector = any_of(meanings) if len(terms) > 1 else meanings[0].selector
     kept = [each for each in left if each]
-    narrowed = {**mapping(nodes.get(_REQUIRED)), "nodeSelectorTerms": kept}
-    changed_nodes = {
-        key: narrowed if key == _REQUIRED else value
-        for key, value in nodes.items()
-        if key != _REQUIRED or kept
-    }
-    changed = {
-        key: changed_nodes if key == "nodeAffinity" else value
-        for key, value in affinity.items()
-        if key != "nodeAffinity" or changed_nodes
-    }
+    narrowed = {**mapping(nodes.get(_REQUIRED)), "nodeSelectorTerms": kept} if kept else {}
+    changed = _with(affinity, "nodeAffinity", _with(nodes, _REQUIRED, narrowed))
     return DeviceSelection(
         () if selector is None else (selector,), profiles, {"affinity": changed or None}, tuple(remarks)
     )
+
+
+def _with(held: Mapping[str, Any], key: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns what is held with another value for a key, and without it where nothing is left of the value."""
+    return {**held, key: value} if value else {name: each for name, each in held.items() if name != key}
 
 
 def _left_of(term: Mapping[str, Any], used: frozenset[Requirement]) -> dict[str, Any]:
@@ -184,10 +186,7 @@ def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
     if is_used:
         message = f"{requirement.key} of nodes is a selector of devices now"
         return Remark(path, "changed", "node-label-to-selector", message)
-    needs = (
-        "its cloud goes on setting it"
-        if is_of_cloud(requirement.key)
-        else "GPU feature discovery keeps running"
+    message = (
+        f"{requirement.key} stays: no attribute says the same, and it needs that {who_sets(requirement.key)}"
     )
-    message = f"{requirement.key} stays: no attribute says it, and it needs that {needs}"
     return Remark(path, "kept", "node-label-kept", message)

@@ -81,7 +81,7 @@ def give_claims(
     Args:
         spec: The pod spec.
         served: Its containers that ask for devices, init containers first.
-        selection: Which devices the labels of nodes leave; None where none of NVIDIA's are asked for.
+        selection: Which devices the labels of nodes leave; None where none are asked for.
         name_template: Names the claim templates.
         mps_memory: MiB of a GPU that is shared under MPS.
     """
@@ -266,8 +266,9 @@ def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Sele
     if asked.attribute:
         name, value = asked.attribute
         yield attribute(name, "string") == value
-    if selection is not None and selection.selector is not None and asked.class_name.endswith(".nvidia.com"):
-        yield selection.selector
+    selector = selection.selector if selection and asked.class_name.endswith(selection.vendor) else None
+    if selector is not None:
+        yield selector
 
 
 def _claim_remark(need: Need, template: str) -> Remark:

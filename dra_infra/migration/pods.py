@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin
+from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, find_other_form
 from dra_infra.migration.needs import (
     ContainerNeeds,
     Need,
@@ -83,7 +83,8 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     has_parts = any(need.asked.profile for need in needs)
     unread = labels_of_cards(settings.plugin) if has_parts else ()
     is_nvidia = any(each.is_nvidia for each in served)
-    selection = read_node_selection(spec, serving, unread) if is_nvidia else None
+    vendor = "nvidia.com" if is_nvidia or not needs else needs[0].asked.class_name
+    selection = read_node_selection(spec, vendor, serving, unread) if needs else None
     if selection is not None and (refusal := _refuse_labels(selection, serving, needs, settings.plugin)):
         return MigratedPod(dict(spec), [refusal])
     done = MigratedPod(dict(spec), remarks)
@@ -210,6 +211,9 @@ def _refuse_labels(
         return Remark("nodeSelector", "decide", "resource-not-clear", message, "leave the labels out")
     if not selection.profiles or asked == set(selection.profiles):
         return None
+    if form := find_other_form(f"amd.com/{selection.profiles[0]}"):
+        message = f"{needs[0].asked.resource} of its nodes is {form.what}"
+        return Remark("nodeSelector", "decide", "other-device-form", message, form.hint)
     message = f"its nodes have MIG devices of {', '.join(selection.profiles)} for GPUs, by the label of their product"
     hint = f"say --mig-profile {selection.profiles[0]}, if that is what nvidia.com/gpu is there"
     return Remark("nodeSelector", "decide", "resource-not-clear", message, hint)

@@ -44,8 +44,9 @@ READERS = {
     "systems.yaml": systems,
     "workload_kinds.yaml": workload_kinds,
 }
-# Read by modules with tests of their own: tests/unit/catalog/test_mig*.py, test_device_configs.py.
-READ_ELSEWHERE = {"mig_profiles.yaml", "mig_devices.yaml", "device_configs.yaml"}
+# Read by modules with tests of their own: tests/unit/catalog/test_mig*.py, test_device_configs.py, and for labels
+# tests/unit/migration/test_node_labels.py.
+READ_ELSEWHERE = {"mig_profiles.yaml", "mig_devices.yaml", "device_configs.yaml", "node_labels.yaml"}
 ENTRIES = [
     "capabilities.yaml",
     "chart_rules.yaml",

@@ -408,3 +408,76 @@ def test_a_label_that_became_a_selector_stays_for_the_autoscaler():
 def test_a_preference_for_machines_of_a_cloud_stays():
     found = migrated(pod(None, preferred(expression(f"{GKE}accelerator", "In", "nvidia-l4"))))
     assert "node-label-kept kept" in said(found).values()
+
+
+AMD, INTEL = "amd.com/gpu", "gpu.intel.com/xe"
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "needs"),
+    [
+        ("nvidia.com/gpu", "nvidia.com/gpu.count", "GPU feature discovery keeps running"),
+        ("nvidia.com/gpu", "accelerator", "AKS goes on setting it, or who else does"),
+        (AMD, "accelerator", "AKS goes on setting it, or who else does"),
+        (AMD, "amd.com/gpu.device-id", "AMD's node labeller keeps running"),
+        (AMD, "beta.amd.com/gpu.cu-count.304", "AMD's node labeller keeps running"),
+        (AMD, "feature.node.kubernetes.io/amd-gpu", "AMD's rules for node feature discovery stay"),
+        (AMD, f"{KARPENTER}name", "its cloud goes on setting it"),
+        (INTEL, "gpu.intel.com/tiles", "Intel's rules for node feature discovery stay"),
+        (INTEL, "intel.feature.node.kubernetes.io/gpu", "Intel's rules for node feature discovery stay"),
+        # A label of another vendor chooses nodes as before, and none of these devices.
+        (AMD, "nvidia.com/gpu.memory", "GPU feature discovery keeps running"),
+        ("nvidia.com/gpu", "amd.com/gpu.cu-count", "AMD's node labeller keeps running"),
+        ("habana.ai/gaudi", "gpu.intel.com/device-id.0380-56c0.present", "Intel's rules for node feature"),
+    ],
+)
+def test_a_label_that_says_nothing_of_the_devices_stays_and_the_report_says_what_it_needs(
+    resource: str, key: str, needs: str
+):
+    found = migrated(pod({key: "304", "zone": "a"}, resource=resource))
+    (told,) = [each for each in found.remarks if each.code.startswith("node-label")]
+    assert (told.path, told.outcome, told.code) == (f"spec.nodeSelector[{key}]", "kept", "node-label-kept")
+    assert needs in told.message
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == {key: "304", "zone": "a"}
+    assert "304" not in str(found.added)
+
+
+@pytest.mark.parametrize(
+    ("resource", "key", "value"),
+    [
+        (AMD, "amd.com/gpu.cu-count", "304"),
+        (INTEL, "gpu.intel.com/product", "Max_1550"),
+    ],
+)
+def test_an_affinity_for_labels_of_amd_and_intel_becomes_a_selector(resource: str, key: str, value: str):
+    found = migrated(pod(None, required([expression(key, "In", value)]), resource=resource))
+    assert found.manifest is not None
+    assert "affinity" not in found.manifest["spec"]
+    assert said(found)[AFFINITY] == "node-label-to-selector changed"
+    assert value.replace("_", " ") in request_of(found)["selectors"][1]["cel"]["expression"]
+
+
+def test_a_pod_with_devices_of_two_vendors_has_selectors_for_those_of_nvidia_alone():
+    asked = pod({"nvidia.com/gpu.memory": "81559", "amd.com/gpu.cu-count": "304"})
+    asked["spec"]["containers"][0]["resources"]["limits"][AMD] = 1
+    found = migrated(asked)
+    requests = found.added[0]["spec"]["spec"]["devices"]["requests"]
+    by_class = {each["exactly"]["deviceClassName"]: str(each["exactly"]["selectors"]) for each in requests}
+    assert ["81559Mi" in by_class[name] for name in ("gpu.nvidia.com", "gpu.amd.com")] == [True, False]
+    assert said(found)["spec.nodeSelector[amd.com/gpu.cu-count]"] == "node-label-kept kept"
+
+
+@pytest.mark.parametrize(
+    ("affinity", "is_open"),
+    [
+        (required([expression(f"{AMD}.compute-memory-partition", "In", "spx_nps1", "dpx_nps2")]), True),
+        (required([expression(f"{AMD}.compute-memory-partition", "In", "spx_nps1")]), False),
+        (required([expression(f"{AMD}.compute-memory-partition", "NotIn", "cpx_nps4")]), False),
+    ],
+)
+def test_a_node_that_may_have_parts_of_gpus_gives_no_whole_one(affinity: Mapping[str, Any], *, is_open: bool):
+    asked = pod(None, affinity, resource=AMD)
+    found = migrated(asked)
+    assert (found.manifest is asked) == is_open
+    assert (said(found).get("spec.nodeSelector") == "other-device-form decide") == is_open

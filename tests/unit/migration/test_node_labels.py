@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.drivers import drivers
+from dra_infra.catalog.vocabulary import read_data
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
+from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -151,3 +154,120 @@ def test_what_no_attribute_says_is_not_used(requirement: Requirement):
     read = read_requirements([requirement])
     assert read.selector is None
     assert read.used == frozenset()
+
+
+def test_every_kind_of_fact_about_labels_names_its_source():
+    facts = read_data("node_labels.yaml")
+    assert {kind: len(each) >= 10 for kind, each in facts.pop("sources").items()} == dict.fromkeys(
+        facts, True
+    )
+
+
+@pytest.mark.parametrize("label", read_data("node_labels.yaml")["selectors"])
+def test_what_a_label_is_a_selector_on_is_published_by_every_release_that_is_known(label: str):
+    known = read_data("node_labels.yaml")["selectors"][label]
+    for release in drivers()[known["name"].partition("/")[0]].releases:
+        device = release.devices["gpu"]
+        published = {**device.attributes, **device.capacity}[known["name"]]
+        assert (published.type, published.absent) == (known["type"], "")
+
+
+def intel(model: str, family: str, pci: str) -> DeviceView:
+    published = {"model": model, "family": family, "pciId": pci}
+    return DeviceView(
+        "gpu.intel.com",
+        {name: DeviceAttribute.from_manifest({"string": each}) for name, each in published.items()},
+    )
+
+
+def mi300x() -> DeviceView:
+    device = (load_fleet("mi300x x 1").slices[0].spec.devices or [])[0]
+    return DeviceView("gpu.amd.com", device.attributes, device.capacity)
+
+
+FLEX, MAX = (
+    intel("Flex 170", "Data Center Flex", "0x56c0"),
+    intel("Max 1550", "Data Center Max", "0x0bd5"),
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "other", "device"),
+    [
+        ("amd.com/gpu.product-name", "AMD_Instinct_MI300X_OAM", "AMD_Instinct_MI210", mi300x()),
+        ("amd.com/gpu.vram", "192G", "191G", mi300x()),
+        ("beta.amd.com/gpu.vram", "192G", "193G", mi300x()),
+        ("amd.com/gpu.cu-count", "304", "228", mi300x()),
+        ("beta.amd.com/gpu.simd-count", "1216", "912", mi300x()),
+        ("amd.com/gpu.driver-version", "6.12.12", "6.12.11", mi300x()),
+        ("amd.com/gpu.compute-memory-partition", "spx_nps1", "spx_nps4", mi300x()),
+        ("gpu.intel.com/product", "Flex_170", "Max_1550", FLEX),
+        ("gpu.intel.com/product", "Max_1550", "Max_1100", MAX),
+        ("gpu.intel.com/family", "Flex_Series", "Max_Series", FLEX),
+    ],
+)
+def test_labels_of_amd_and_intel_choose_the_devices_of_their_nodes(
+    key: str, value: str, other: str, device: DeviceView
+):
+    for operator, chosen in (("In", True), ("NotIn", False)):
+        for each, is_match in ((value, chosen), (other, not chosen)):
+            read = read_requirements([Requirement(key, operator, (each,))])
+            assert read.selector is not None
+            verdict = compile_expression(read.selector.expression()).evaluate(device)
+            assert verdict == (MATCH if is_match else NO_MATCH)
+    both = read_requirements([Requirement(key, "In", (other, value))]).selector
+    assert both is not None
+    assert compile_expression(both.expression()).evaluate(device) == MATCH
+    # A device without all of it passes neither the test nor its negation, and stops no allocation.
+    assert compile_expression(both.expression()).evaluate(DeviceView("gpu.example.com")) == NO_MATCH
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "device"),
+    [
+        ("beta.amd.com/gpu.vram.192G", "Exists", (), mi300x()),
+        ("amd.com/gpu.product-name.AMD_Instinct_MI300X_OAM", "Exists", (), mi300x()),
+        ("gpu.intel.com/device-id.0380-56c0.present", "In", ("true",), FLEX),
+        ("gpu.intel.com/device-id.0300-0bd5.present", "Exists", (), MAX),
+    ],
+)
+def test_a_label_with_the_value_in_its_name_is_read_where_a_node_has_such_a_gpu(
+    key: str, operator: str, values: tuple[str, ...], device: DeviceView
+):
+    read = read_requirements([Requirement(key, operator, values)])
+    assert read.selector is not None
+    assert compile_expression(read.selector.expression()).evaluate(device) == MATCH
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        # What the first releases of AMD's driver published and later ones do not, or said in another way.
+        Requirement("amd.com/gpu.family", "In", ("AI",)),
+        Requirement("amd.com/gpu.device-id", "In", ("74a1",)),
+        Requirement("amd.com/gpu.driver-src-version", "In", ("7AA72EC2C8F513519BE86FD",)),
+        # The driver has no name of a card that the kernel has none of.
+        Requirement("amd.com/gpu.product-name", "In", ("Navi_31_Radeon_RX_7900_XT",)),
+        # The last number of four is that of a build, which is no part of a version.
+        Requirement("amd.com/gpu.driver-version", "In", ("6.19.14.31400000",)),
+        Requirement("amd.com/gpu.driver-version", "In", ("6.02.14",)),
+        Requirement("amd.com/gpu.vram", "In", ("192G", "much")),
+        Requirement("amd.com/gpu.vram", "Exists"),
+        Requirement("amd.com/gpu.vram", "In"),
+        Requirement("amd.com/gpu.cu-count", "Gt", ("300",)),
+        Requirement("beta.amd.com/gpu.vram.192G", "In", ("8",)),
+        Requirement("beta.amd.com/gpu.vram.192G", "DoesNotExist"),
+        Requirement("amd.com/gpu.compute-partitioning-supported", "In", ("true",)),
+        # Its driver has several names for the family, by release and by card.
+        Requirement("gpu.intel.com/family", "In", ("A_Series",)),
+        Requirement("gpu.intel.com/product", "In", ("B60",)),
+        Requirement("gpu.intel.com/device.count", "In", ("2",)),
+        Requirement("gpu.intel.com/device-id.0380-56c0.count", "In", ("2",)),
+        Requirement("gpu.intel.com/device-id.0380-56c0.present", "NotIn", ("true",)),
+        Requirement("gpu.intel.com/memory.max", "Gt", ("16000000000",)),
+        Requirement("accelerator", "In", ("nvidia",)),
+    ],
+)
+def test_what_drivers_of_amd_and_intel_do_not_publish_is_not_used(requirement: Requirement):
+    read = read_requirements([requirement])
+    assert (read.selector, read.used) == (None, frozenset())

@@ -35,6 +35,7 @@ LABELS: Mapping[str, Mapping[str, str]] = {
         "karpenter.k8s.aws/instance-gpu-count": "4",
     },
     "g4dn.xlarge": machines()["g4dn.xlarge"].cloud.autoscaler["t4"],
+    "Standard_NC4as_T4_v3": {"accelerator": "nvidia"},
 }
 """Labels of machines beyond those of the catalogue."""
 
@@ -57,7 +58,10 @@ MACHINES = (
 NOT_PLACED = {
     "old-name": "no kubelet has had the name since Kubernetes 1.10, so nothing takes its pod before",
     "amd": "the plugin is of another vendor, whose nodes are not made up here",
+    "amd-labels": "the plugin is of another vendor, whose nodes are not made up here",
+    "amd-family-label": "the plugin is of another vendor, whose nodes are not made up here",
     "intel": "the plugin is of another vendor, whose nodes are not made up here",
+    "intel-labels": "the plugin is of another vendor, whose nodes are not made up here",
     "inference-service": "how many GPUs a model takes beside its limits is said by its runtime",
     "quota": "has no pods",
     "quota-mig": "has no pods",
