@@ -2,25 +2,43 @@
 
 A DeviceClass with `spec.extendedResourceName` serves the resource on nodes whose kubelet does not (gate DRAExtendedResource).
 
-Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go.
+Source: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go; what counts these pods, and the claims that the
+scheduler makes for them: pkg/quota/v1/evaluator/core of Kubernetes and pkg/dra/extended_resources.go of Kueue 0.19.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
-from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
+from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
-from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
+from dra_infra.migration.needs import Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
-from dra_infra.migration.node_selection import read_pod_serving
+from dra_infra.migration.node_selection import read_node_selection, read_pod_serving
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver
+from dra_infra.specs.tenants import quota_keys
+
+_INSTEAD: Final = "migrate these pods to claims: leave --to bridge out"
+_QUEUE: Final = (
+    "Kueue counts pods as before; where its deviceClassMappings name their class, by the name there"
+)
+_STAYS: Final = {
+    "ResourceQuota": "the quota counts pods as before, wherever they run, and without scopes claims of their class too",
+    "LimitRange": "the LimitRange limits pods as before",
+    "HorizontalPodAutoscaler": "pods go on asking for it; DCGM's metrics need KUBERNETES_ENABLE_DRA to name pods",
+    "ClusterQueue": _QUEUE,
+    "Cohort": _QUEUE,
+}
+"""What becomes of objects that count or watch resources while pods ask for them as before."""
 
 
 def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
@@ -31,11 +49,16 @@ def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> 
         settings: What is known of the cluster.
     """
     made = {
-        str(value_at(each, "spec", "extendedResourceName")): str(value_at(each, "metadata", "name"))
+        str(resource): str(value_at(each, "metadata", "name"))
         for each in objects
-        if each.get("kind") == "DeviceClass"
+        if each.get("kind") == "DeviceClass" and (resource := value_at(each, "spec", "extendedResourceName"))
     }
-    return [_bridge(each, settings, made) for each in objects]
+    found = [_bridge(each, settings, made) for each in objects]
+    # A quota may stand before the pods that need a class.
+    return [
+        replace(each, remarks=(*each.remarks, *_tell_account(was, settings, made.values())))
+        for each, was in zip(found, objects, strict=True)
+    ]
 
 
 def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str]) -> Migrated:
@@ -45,14 +68,18 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str
         serves_otherwise = read_pod_serving(pods.spec) != NOTHING_SAID
         for path, container in containers_of(pods.spec):
             found = read_needs(path, container, settings)
-            remarks += [_placed(each, pods.at(each.path)) for each in _undecided(found)]
+            told = (each for each in found.remarks if each.outcome in ("decide", "kept"))
+            remarks += [each._replace(path=pods.at(each.path)) for each in told]
             for need in found.needs:
                 at, asked = pods.at(need.path), need.asked
                 if asked.replicas is not None:
-                    remarks.append(_no_bridge(at, asked))
+                    message = f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
+                    remarks.append(Remark(at, "decide", "replica-not-bridged", message, _INSTEAD))
                     continue
-                if serves_otherwise and asked.resource == WHOLE_GPU:
-                    remarks.append(_other_there(at))
+                selected = read_node_selection(pods.spec, asked.class_name, NOTHING_SAID)
+                if selected.profiles or (serves_otherwise and asked.resource == WHOLE_GPU):
+                    message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
+                    remarks.append(Remark(at, "decide", "resource-not-clear", message, _INSTEAD))
                     continue
                 if asked.resource not in made:
                     made[asked.resource] = class_name(asked)
@@ -68,28 +95,21 @@ def class_name(asked: Asked) -> str:
     return asked.resource.replace("/", "-").replace("_", "-").lower()
 
 
-def _undecided(found: ContainerNeeds) -> list[Remark]:
-    return [each for each in found.remarks if each.outcome in ("decide", "kept")]
-
-
-def _placed(remark: Remark, path: str) -> Remark:
-    return remark._replace(path=path)
-
-
-def _no_bridge(at: str, asked: Asked) -> Remark:
-    message = (
-        f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
-    )
-    return Remark(
-        at, "decide", "replica-not-bridged", message, "migrate these pods to claims: leave --to bridge out"
-    )
-
-
-def _other_there(at: str) -> Remark:
-    message = f"{WHOLE_GPU} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
-    return Remark(
-        at, "decide", "resource-not-clear", message, "migrate these pods to claims: leave --to bridge out"
-    )
+def _tell_account(
+    manifest: Mapping[str, Any], settings: Settings, classes: Collection[str]
+) -> Iterator[Remark]:
+    """Says that what counts a resource goes on counting it, and which keys of a quota count the scheduler's claims beside it."""
+    kind = str(manifest.get("kind"))
+    if kind not in _STAYS or not classes:
+        return
+    found = migrate_account(manifest, settings)
+    for path in dict.fromkeys(each.path for each in found.remarks) if found else ():
+        yield Remark(path, "kept", "resource-bridged", _STAYS[kind])
+    keys = [CLAIMS_KEY, *(key for each in classes for key in quota_keys(each))]
+    for key in filter(mapping(value_at(manifest, "spec", "hard")).__contains__, keys):
+        message = f"{key} counts the claim that the scheduler makes for each pod on a node of the driver, too"
+        hint = "raise it for these pods, or they wait: each key of a quota limits alone"
+        yield Remark(f"spec.hard[{key}]", "lost", "quota-kept", message, hint)
 
 
 def _device_class(asked: Asked) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.needs import Settings
@@ -13,6 +15,10 @@ def pod(name: str, **limits: Any) -> dict[str, Any]:
     resources = {"limits": {key.replace("__", "/").replace("_", "."): value for key, value in limits.items()}}
     containers = [{"name": "main", "image": "registry.example.com/a:1", "resources": resources}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": containers}}
+
+
+def account(kind: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
 
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
@@ -41,3 +47,79 @@ def test_a_replica_is_not_bridged():
     (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], Settings(plugin=DevicePlugin(replicas=replicas)))
     assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "replica-not-bridged")]
     assert found.added == ()
+
+
+GPU = "nvidia.com/gpu"
+COUNTED = [{"type": "Resource", "resource": {"name": GPU}}]
+GROUPS = [{"coveredResources": ["cpu", GPU], "flavors": []}]
+
+
+@pytest.mark.parametrize(
+    ("found", "path", "says"),
+    [
+        (account("ResourceQuota", hard={f"requests.{GPU}": 4}), f"spec.hard[requests.{GPU}]", "counts pods"),
+        (
+            account("ResourceQuota", hard={f"requests.{GPU}": 4}, scopes=["Terminating"]),
+            f"spec.hard[requests.{GPU}]",
+            "counts pods as before",
+        ),
+        (account("LimitRange", limits=[{"max": {GPU: 1}}]), f"spec.limits[0].max[{GPU}]", "limits pods"),
+        (
+            account("HorizontalPodAutoscaler", metrics=COUNTED),
+            "spec.metrics[0].resource.name",
+            "go on asking",
+        ),
+        (
+            account("ClusterQueue", resourceGroups=GROUPS),
+            "spec.resourceGroups[0].coveredResources[1]",
+            "deviceClassMappings",
+        ),
+        (
+            account("Cohort", resourceGroups=GROUPS),
+            "spec.resourceGroups[0].coveredResources[1]",
+            "deviceClassMappings",
+        ),
+    ],
+)
+def test_what_counts_a_resource_goes_on_counting_it(found: dict[str, Any], path: str, says: str):
+    *_, told = bridge_classes([pod("a", nvidia_com__gpu=1), found], WHOLE)
+    assert [(each.path, each.code, each.outcome) for each in told.remarks] == [
+        (path, "resource-bridged", "kept")
+    ]
+    assert says in told.remarks[0].message
+    assert told.manifest is found
+    # Where no class serves the resource, nothing is said of what counts it.
+    assert [each.remarks for each in bridge_classes([found], WHOLE)] == [()]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "count/resourceclaims.resource.k8s.io",
+        "nvidia.com-gpu.deviceclass.resource.k8s.io/devices",
+        "requests.deviceclass.resource.kubernetes.io/nvidia.com-gpu",
+    ],
+)
+def test_keys_that_count_the_claims_of_the_scheduler_are_told(key: str):
+    quota = account("ResourceQuota", hard={key: 4, "pods": 10})
+    told, _ = bridge_classes([quota, pod("a", nvidia_com__gpu=1)], WHOLE)
+    assert [(each.path, each.code, each.outcome) for each in told.remarks] == [
+        (f"spec.hard[{key}]", "quota-kept", "lost")
+    ]
+    other = account("ResourceQuota", hard={"mine.deviceclass.resource.k8s.io/devices": 4})
+    assert bridge_classes([other, pod("a", nvidia_com__gpu=1)], WHOLE)[0].remarks == ()
+
+
+def test_a_class_without_a_name_for_a_resource_serves_none():
+    there = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "x"}, "spec": {}}
+    quota = account("ResourceQuota", hard={"x.deviceclass.resource.k8s.io/devices": 4})
+    *_, told, made = bridge_classes([there, quota, pod("a", nvidia_com__gpu=1)], WHOLE)
+    assert (told.remarks, len(made.added)) == ((), 1)
+
+
+def test_a_pod_of_nodes_with_parts_of_amd_gpus_is_not_served_whole_ones():
+    asked = pod("a", amd_com__gpu=1)
+    asked["spec"]["nodeSelector"] = {"amd.com/gpu.compute-memory-partition": "cpx_nps4"}
+    (told,) = bridge_classes([asked], WHOLE)
+    assert [(each.code, each.outcome) for each in told.remarks] == [("resource-not-clear", "decide")]
+    assert told.added == ()
