@@ -278,7 +278,10 @@ def _claim_remark(need: Need, template: str) -> Remark:
             f"{asked.resource} is a share under MPS, by the claim {template} of all its pods: they run on one node, and what they "
             f"leave of {asked.replicas.number} shares is nobody's"
         )
-        hint = "give the driver featureGates: {MPSSupport: true}, and a Deployment maxSurge: 0, for pods of a rollout share the GPU too"
+        hint = (
+            "give the driver featureGates: {MPSSupport: true}, and a Deployment maxSurge: 0, for pods of a rollout share the GPU too; "
+            f"an autoscaler that is not among the input has to stop at {asked.replicas.number}"
+        )
         return Remark(need.path, "lost", "mps-replicas", message, hint)
     if asked.replicas is not None:
         message = f"{asked.resource} is a share of a {'MIG device' if asked.profile else 'GPU'}, by the claim template {template}"

@@ -22,6 +22,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 )
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
+from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, in_places, migrate_flow, migrate_pod
 from dra_infra.output.wording import join_words
@@ -85,6 +86,7 @@ class ClaimTemplates:
         self.scaled = {target for each in objects if (target := target_of(each))}
         """Kind, namespace and name of what autoscalers scale."""
         self._there: dict[str, dict[str, Any]] = {}
+        self._claims: set[tuple[str, str]] = set()
         for each in objects:
             spec = mapping(each.get("spec"))
             named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
@@ -99,10 +101,20 @@ class ClaimTemplates:
                 at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
                 is_shared = each["kind"] == "ResourceClaim"
                 claim = spec if is_shared else value_at(each, "spec", "spec")
-                # The pods that share a claim are counted: no others join them.
-                self._given[at] = _NOBODY if is_shared else None, _key(claim, is_shared=is_shared)
-                if not is_shared:
+                self._given[at] = None, _key(claim, is_shared=is_shared)
+                if is_shared:
+                    self._claims.add(at)
+                else:
                     self._there.setdefault(at[1], {})[_key(claim)] = claim
+        # The pods that share a claim are counted: no others join them.
+        for each in objects if self._claims else ():
+            for pods in find_pod_templates(each):
+                for entry in mappings(pods.spec.get("resourceClaims")):
+                    at = (
+                        str(value_at(each, "metadata", "namespace") or ""),
+                        str(entry.get("resourceClaimName")),
+                    )
+                    self._given |= {at: (_NOBODY, "")} if at in self._claims else {}
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
@@ -121,8 +133,12 @@ class ClaimTemplates:
 
         An owner that is there twice, as in two overlays, has the same name in both for the same spec.
         """
-        held = self._given.setdefault((namespace, name), (owner, claim))
-        return held[0] is None if held in ((None, claim), (owner, claim)) else None
+        at = namespace, name
+        held = self._given.setdefault(at, (owner, claim))
+        if at in self._claims and held == (None, claim):
+            # One that no pod names is of an earlier run, for the first that would give it this name.
+            self._given[at] = owner, claim
+        return held[0] is None or at in self._claims if held in ((None, claim), (owner, claim)) else None
 
 
 class OwnTemplates:
@@ -165,13 +181,8 @@ class OwnTemplates:
         claim = self._names.alike(name)
         if claim is not None and name not in self._taken:
             self._taken.add(name)
-            found = [
-                self._names.take(str(each or ""), name, self._owner, _key(claim)) for each in self.namespaces
-            ]
-            lacking = [
-                each for each, is_there in zip(self.namespaces, found, strict=True) if is_there is False
-            ]
-            self._add(name, lacking, claim, is_shared=False)
+            found = self._ask(name, _key(claim))
+            self._add(name, [each for each, there in found if there is False], claim, is_shared=False)
 
     def _add(
         self, name: str, namespaces: Sequence[Any], claim: Mapping[str, Any], *, is_shared: bool
@@ -194,16 +205,17 @@ class OwnTemplates:
                 name = f"{self._stem[: SUBDOMAIN_LENGTH - len(end) - 1].rstrip('-.')}-{end}".lstrip("-")
                 if name in self._taken:
                     break
-                found = [
-                    self._names.take(str(each or ""), name, self._owner, claim) for each in self.namespaces
-                ]
-                if None not in found:
+                found = self._ask(name, claim)
+                if all(there is not None for _, there in found):
                     self._taken.add(name)
                     self._next[entry] = number
-                    return name, [
-                        each for each, there in zip(self.namespaces, found, strict=True) if not there
-                    ]
+                    return name, [each for each, there in found if not there]
         raise AssertionError("numbers do not end")
+
+    def _ask(self, name: str, claim: str) -> list[tuple[Any, bool | None]]:
+        """By namespace, whether the template is there already; None where the name is not free."""
+        take = self._names.take
+        return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
 
 
 def migrate_workload(
@@ -232,7 +244,7 @@ def migrate_workload(
             known = replace(settings, pods=counts.get(show_steps(steps), 0))
             pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
             if pod.spec != spec:
-                changed = _with_value(changed, steps, pod.spec)
+                changed = replaced(changed, steps, pod.spec)
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
                 # Two parts may lack one setting of the object.
                 remarks += [each for each in settings_written if each not in remarks]
@@ -392,16 +404,14 @@ def _with_settings(
         return manifest, (Remark(path, "lost", "controller-setting-needed", message, hint),)
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
         at = (*steps[:-2], "rayStartParams", "num-gpus")
-        if _value_at(manifest, at) is None and (
-            counted := counted_by_ray(pod.needs.get("containers[0]", ()))
-        ):
-            # It is a text there.
-            number = str(counted)
+        counted = counted_by_ray(pod.needs.get("containers[0]", ()))
+        # It is a text there.
+        number = str(counted) if counted and value_at(manifest, *at) is None else 0
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )
     elif kind.kind in ("TrainingRuntime", _CLUSTER_RUNTIME):
-        policy = mapping(_value_at(manifest, ("spec", "mlPolicy")))
+        policy = mapping(value_at(manifest, "spec", "mlPolicy"))
         count = max((sum(need.number for need in each) for each in pod.needs.values()), default=0)
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.
         for source, by_limits in (("torch", ("auto", "gpu")), ("mpi", (None, 1))):
@@ -416,29 +426,11 @@ def _with_settings(
             return manifest, (Remark(show_steps(at), "lost", "controller-setting-needed", message, hint),)
     if not number:
         return manifest, ()
-    return _with_value(manifest, at, number), (
-        Remark(show_steps(at), "changed", "controller-setting-written", message),
-    )
-
-
-def _value_at(value: Any, steps: _Steps) -> Any:
-    for step in steps:
-        if isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            value = mapping(value).get(str(step))
-    return value
-
-
-def _with_value(value: Any, steps: _Steps, put: Any) -> Any:
-    """A copy of *value* with something else in one place."""
-    if not steps:
-        return put
-    step, rest = steps[0], steps[1:]
-    if isinstance(value, list) and isinstance(step, int):
-        return [_with_value(each, rest, put) if number == step else each for number, each in enumerate(value)]
-    held = mapping(value)
-    return {**held, str(step): _with_value(held.get(str(step)), rest, put)}
+    *above, group, field = at
+    holder = mapping(value_at(manifest, *above))
+    put: dict[Any, Any] = {**holder, group: {**mapping(holder.get(str(group))), field: number}}
+    remark = Remark(show_steps(at), "changed", "controller-setting-written", message)
+    return replaced(manifest, above, put), (remark,)
 
 
 def _key(value: Any, *, is_shared: bool = False) -> str:

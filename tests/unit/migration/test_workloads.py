@@ -474,7 +474,8 @@ def test_pods_of_a_workload_share_a_claim_with_the_limits_of_their_replicas(
     assert done.manifest is not None
     (entry,) = done.manifest["spec"]["template"]["spec"]["resourceClaims"]
     assert entry == {"name": "gpu", "resourceClaimName": "s-gpu"}
-    assert [each.outcome for each in done.remarks if each.code == "mps-replicas"] == ["lost"]
+    (told,) = [each for each in done.remarks if each.code == "mps-replicas"]
+    assert (told.outcome, told.hint.endswith(f"has to stop at {number}")) == ("lost", True)
     (again,) = migrate_objects([done.manifest], under_mps(number))
     assert again.manifest is done.manifest
 
@@ -597,6 +598,35 @@ def test_a_claim_of_an_earlier_run_gets_no_more_pods():
     *_, second = migrate_objects([*written, shared("StatefulSet", replicas=4)], under_mps(4))
     assert template_places(first) == [("ml", "s-gpu")]
     assert template_places(second) == [("ml", "s-statefulset-gpu")]
+
+
+def test_a_claim_of_an_earlier_run_is_known_again_where_its_workload_is_rendered_anew():
+    (first,) = migrate_objects([shared(replicas=4)], under_mps(4))
+    (claim,) = first.added
+    for objects in ([claim, shared(replicas=4)], [shared(replicas=4), claim]):
+        (again,) = [each for each in migrate_objects(objects, under_mps(4)) if each.remarks]
+        assert (again.manifest, again.added) == (first.manifest, ())
+    # Beside it another workload of that name gets its own, and in two overlays it is the same one.
+    *_, known, overlay, other = migrate_objects(
+        [claim, shared(replicas=4), shared(replicas=4), shared("StatefulSet", replicas=4)], under_mps(4)
+    )
+    assert [template_places(each) for each in (known, overlay, other)] == [
+        [],
+        [],
+        [("ml", "s-statefulset-gpu")],
+    ]
+    # With fewer replicas the limits are others, and so is the claim.
+    *_, changed = migrate_objects([claim, shared(replicas=2)], under_mps(2))
+    assert template_places(changed) == [("ml", "s-deployment-gpu")]
+
+
+def test_claims_of_two_templates_are_known_again_one_by_one():
+    jobs = job_set(1, 1)
+    for each in jobs["spec"]["replicatedJobs"]:
+        each["template"]["spec"] |= {"parallelism": 4, "completions": 4}
+    (first,) = migrate_objects([jobs], under_mps(4))
+    *_, again = migrate_objects([*first.added, jobs], under_mps(4))
+    assert (again.manifest, again.added) == (first.manifest, ())
 
 
 def test_a_claim_of_that_name_that_says_something_else_is_left_alone():
