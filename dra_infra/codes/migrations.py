@@ -29,6 +29,7 @@ MIGRATIONS: dict[str, str] = {
     "init-container-shares": "an init container uses the claim of a container",
     "init-container-takes-more": "an init container has a claim that the pod keeps",
     "node-label-to-selector": "a label of nodes is a selector of devices now",
+    "node-named": "a pod names its node, and so gets no devices by claims",
     "node-label-kept": "a label of nodes stays, for no attribute says it",
     "runtime-class-left-out": "a runtime class is left out that claims do not need",
     "visible-devices-left-out": "a variable is left out that would show other devices than those of the claim",

@@ -20,7 +20,7 @@ from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
 from dra_infra.migration.needs import Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
-from dra_infra.migration.node_selection import read_node_selection, read_pod_serving
+from dra_infra.migration.node_selection import read_node_selection, read_pod_serving, refuse_named
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
@@ -75,6 +75,9 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str
                 if asked.replicas is not None:
                     message = f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
                     remarks.append(Remark(at, "decide", "replica-not-bridged", message, _INSTEAD))
+                    continue
+                if refusal := refuse_named(pods.spec):
+                    remarks.append(refusal._replace(path=pods.at(refusal.path)))
                     continue
                 selected = read_node_selection(pods.spec, asked.class_name, NOTHING_SAID)
                 if selected.profiles or (serves_otherwise and asked.resource == WHOLE_GPU):

@@ -36,12 +36,14 @@ class Settings:
         no_shares: Why claims cannot take shares of a GPU there; empty where they can.
         mps_memory: MiB of a GPU that pods of a workload share by a claim under MPS; 0 where they are not to.
         pods: How many pods would share it; 0 where that is not known.
+        per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
     """
 
     plugin: DevicePlugin | None = None
     no_shares: str = ""
     mps_memory: int = 0
     pods: int = 0
+    per_node: bool = False
 
 
 class Need(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import and_
@@ -72,6 +73,17 @@ def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
     return read_serving(certain)
 
 
+def refuse_named(spec: Mapping[str, Any]) -> Remark | None:
+    """Says that a pod with `nodeName` gets no devices by claims; None for any other."""
+    if not spec.get("nodeName"):
+        return None
+    message = (
+        "nodeName takes the pod round the scheduler, which alone allocates claims: it would wait for ever"
+    )
+    hint = f"write nodeSelector: {{kubernetes.io/hostname: {str(spec['nodeName'])[:80]}}} for it"
+    return Remark("nodeName", "decide", "node-named", message, hint)
+
+
 def _terms(nodes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The terms of a node affinity of which one has to hold; an empty one holds for no node (nodeaffinity.go)."""
     terms = mappings(value_at(nodes, _REQUIRED, "nodeSelectorTerms"))
@@ -79,7 +91,12 @@ def _terms(nodes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def read_node_selection(
-    spec: Mapping[str, Any], vendor: str, serving: Serving, unread: Collection[str] = ()
+    spec: Mapping[str, Any],
+    vendor: str,
+    serving: Serving,
+    unread: Collection[str] = (),
+    *,
+    per_node: bool = False,
 ) -> DeviceSelection:
     """Reads `nodeSelector` and the node affinity of a pod spec.
 
@@ -88,13 +105,16 @@ def read_node_selection(
         vendor: Whose devices the pod gets: labels of others stay.
         serving: What they say of one `nvidia.com/gpu`.
         unread: Labels that say nothing of the devices that the pod gets.
+        per_node: Whether each node that it chooses has a pod.
     """
+    counted = _why_counted(spec, per_node=per_node)
 
     def read(requirements: Sequence[Requirement]) -> Meaning:
         found = [each for each in requirements if each.key not in unread and vendor_of(each.key) == vendor]
-        return read_requirements(found, serving)
+        meaning = read_requirements(found, serving)
+        return meaning._replace(selector=None, used=frozenset()) if counted else meaning
 
-    parts = (_read_selector(spec, read), _read_affinity(spec, read))
+    parts = (_read_selector(spec, read, counted), _read_affinity(spec, read, counted))
     return DeviceSelection(
         tuple(each for part in parts for each in part.selectors),
         tuple(dict.fromkeys(each for part in parts for each in part.profiles)),
@@ -104,7 +124,17 @@ def read_node_selection(
     )
 
 
-def _read_selector(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
+def _why_counted(spec: Mapping[str, Any], *, per_node: bool) -> str:
+    """Why it matters which nodes are chosen, and not only which devices; empty where it does not."""
+    if per_node:
+        return "a DaemonSet has a pod on each node that it chooses"
+    spread = mappings(spec.get("topologySpreadConstraints"))
+    # Source: getPodTopologySpreadConstraints and matchNodeInclusionPolicies (podtopologyspread/common.go): Honor is the default.
+    is_counted = any(each.get("nodeAffinityPolicy") != "Ignore" for each in spread)
+    return "topologySpreadConstraints count over the nodes that it chooses" if is_counted else ""
+
+
+def _read_selector(spec: Mapping[str, Any], read: _Read, counted: str) -> DeviceSelection:
     labels = mapping(spec.get("nodeSelector"))
     requirements = requirements_of(labels)
     meaning = read(requirements)
@@ -115,14 +145,14 @@ def _read_selector(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
         meaning.profiles,
         {"nodeSelector": left or None} if gone else {},
         tuple(
-            _remark(f"nodeSelector[{each.key}]", each, is_used=each in meaning.used)
+            _remark(f"nodeSelector[{each.key}]", each, counted, is_used=each in meaning.used)
             for each in requirements
             if is_gpu_label(each.key)
         ),
     )
 
 
-def _read_affinity(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
+def _read_affinity(spec: Mapping[str, Any], read: _Read, counted: str) -> DeviceSelection:
     affinity = mapping(spec.get("affinity"))
     nodes = mapping(affinity.get("nodeAffinity"))
     remarks: list[Remark] = []
@@ -144,7 +174,7 @@ def _read_affinity(spec: Mapping[str, Any], read: _Read) -> DeviceSelection:
         remarks.append(Remark(path, "kept", "node-label-kept", message))
         return DeviceSelection((), profiles, {}, tuple(remarks))
     remarks += [
-        _remark(path, each, is_used=each in meaning.used)
+        _remark(path, each, counted, is_used=each in meaning.used)
         for term, meaning in zip(required, meanings, strict=True)
         for each in term
         if is_gpu_label(each.key)
@@ -176,7 +206,7 @@ def _left_of(term: Mapping[str, Any], used: frozenset[Requirement]) -> dict[str,
     return {**({"matchExpressions": expressions} if expressions else {}), **rest}
 
 
-def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
+def _remark(path: str, requirement: Requirement, counted: str, *, is_used: bool) -> Remark:
     if is_used and requirement.key in (*SERVING[1:], *NODE_SHARES):
         message = f"{requirement.key} of nodes goes: the claim says how its device is shared, wherever it is"
         return Remark(path, "changed", "replica-to-share", message)
@@ -186,7 +216,18 @@ def _remark(path: str, requirement: Requirement, *, is_used: bool) -> Remark:
     if is_used:
         message = f"{requirement.key} of nodes is a selector of devices now"
         return Remark(path, "changed", "node-label-to-selector", message)
-    message = (
-        f"{requirement.key} stays: no attribute says the same, and it needs that {who_sets(requirement.key)}"
-    )
+    why = counted or "no attribute says the same"
+    if counted and _says_plugin(requirement):
+        message = f"{requirement.key} stays, for {why}; nodes have this value where GPU feature discovery is set up as for the plugin"
+        hint = "give these nodes a label of your own, and select that"
+        return Remark(path, "decide", "node-label-kept", message, hint)
+    message = f"{requirement.key} stays: {why}, and it needs that {who_sets(requirement.key)}"
     return Remark(path, "kept", "node-label-kept", message)
+
+
+def _says_plugin(requirement: Requirement) -> bool:
+    """True where a requirement tells how the plugin serves nodes, and not what they have."""
+    return requirement.operator in ("In", "Exists", "Gt", "Lt") and (
+        requirement.key in NODE_SHARES
+        or any(re.search(r"-SHARED$|-MIG-\d", each) for each in requirement.values)
+    )

@@ -19,7 +19,12 @@ from dra_infra.migration.needs import (
     read_needs,
 )
 from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
-from dra_infra.migration.node_selection import DeviceSelection, read_node_selection, read_pod_serving
+from dra_infra.migration.node_selection import (
+    DeviceSelection,
+    read_node_selection,
+    read_pod_serving,
+    refuse_named,
+)
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Remark
 from dra_infra.migration.pod_claims import NameTemplate, give_claims
@@ -27,9 +32,14 @@ from dra_infra.migration.pod_claims import NameTemplate, give_claims
 _HIDES: Final = ("void", "none", "")
 """Values of NVIDIA_VISIBLE_DEVICES with which the runtime of NVIDIA gives a container no GPU."""
 
+_RUNTIME_CLASSES: Final = ("nvidia", "nvidia-cdi", "nvidia-legacy")
+"""Runtime classes that NVIDIA's GPU Operator makes."""
+
 _DEVICE_FILES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
-_DRIVER_FOLDERS: Final = ("/usr/local/nvidia", "/home/kubernetes/bin/nvidia")
-"""Folders with the driver's libraries, of which the second is that of GKE's nodes."""
+_DRIVER_FOLDERS: Final = ("/usr/local/nvidia", "/home/kubernetes/bin/nvidia", "/run/nvidia/driver")
+"""Folders with the driver's libraries, of which the second is that of GKE's nodes, and the third that of the GPU Operator."""
+
+_MPS_FOLDERS: Final = ("/run/nvidia/mps", "/tmp/nvidia-mps")  # noqa: S108  (of the node)
 
 _FLOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "Workflow": ("spec",),
@@ -76,15 +86,14 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
         return MigratedPod(dict(spec), [*undecided, *_find_bypasses(spec, set())])
     served = [each for each in found if each.needs]
     needs = [need for each in served for need in each.needs]
-    if len(needs) > 1 and (refused := next((each for each in needs if each.asked.is_under_mps), None)):
-        message = f"{refused.asked.resource} is a replica under MPS, and its pod asks for more than this one"
-        hint = "give each container a pod of its own, or use MIG"
-        return MigratedPod(dict(spec), [Remark(refused.path, "decide", "mps-replicas", message, hint)])
+    if refusal := _refuse_pod(spec, needs):
+        return MigratedPod(dict(spec), [refusal])
     has_parts = any(need.asked.profile for need in needs)
     unread = labels_of_cards(settings.plugin) if has_parts else ()
     is_nvidia = any(each.is_nvidia for each in served)
     vendor = "nvidia.com" if is_nvidia or not needs else needs[0].asked.class_name
-    selection = read_node_selection(spec, vendor, serving, unread) if needs else None
+    per_node = settings.per_node
+    selection = read_node_selection(spec, vendor, serving, unread, per_node=per_node) if needs else None
     if selection is not None and (refusal := _refuse_labels(selection, serving, needs, settings.plugin)):
         return MigratedPod(dict(spec), [refusal])
     done = MigratedPod(dict(spec), remarks)
@@ -186,6 +195,17 @@ def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin
     return replace(plugin, unclear=serving.unclear)
 
 
+def _refuse_pod(spec: Mapping[str, Any], needs: Sequence[Need]) -> Remark | None:
+    """Says why a pod as a whole cannot have claims for what its containers ask for."""
+    if needs and (refusal := refuse_named(spec)):
+        return refusal
+    if len(needs) > 1 and (refused := next((each for each in needs if each.asked.is_under_mps), None)):
+        message = f"{refused.asked.resource} is a replica under MPS, and its pod asks for more than this one"
+        hint = "give each container a pod of its own, or use MIG"
+        return Remark(refused.path, "decide", "mps-replicas", message, hint)
+    return None
+
+
 def _refuse_labels(
     selection: DeviceSelection, serving: Serving, needs: Sequence[Need], plugin: DevicePlugin | None
 ) -> Remark | None:
@@ -251,20 +271,31 @@ def _shows_devices(entry: Any) -> bool:
     return (
         isinstance(entry, Mapping)
         and entry.get("name") == "NVIDIA_VISIBLE_DEVICES"
-        and str(entry.get("value") or "") not in _HIDES
+        and ("valueFrom" in entry or str(entry.get("value") or "") not in _HIDES)
     )
 
 
 def _finish(spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str, Any]) -> Iterator[Remark]:
     """Changes what a pod needs, or needs no longer, once claims give it the devices of NVIDIA's driver."""
-    if spec.get("runtimeClassName") == "nvidia":
+    paths = {each.path for each in served}
+    shown = [
+        path
+        for path, container in containers_of(spec)
+        if path not in paths and any(map(_shows_devices, mappings(container.get("env"))))
+    ]
+    if spec.get("runtimeClassName") in _RUNTIME_CLASSES and shown:
+        message = f"the runtime class stays, for {shown[0]} has GPUs by NVIDIA_VISIBLE_DEVICES; containers with claims have theirs by CDI"
+        yield Remark("runtimeClassName", "kept", "runtime-class-left-out", message)
+    elif spec.get("runtimeClassName") in _RUNTIME_CLASSES:
         del new["runtimeClassName"]
         message = "the kubelet gives devices by CDI, without a runtime class"
         yield Remark("runtimeClassName", "changed", "runtime-class-left-out", message)
     for each in served:
         for index, entry in enumerate(mappings(each.container.get("env")) if each.is_nvidia else ()):
             if _shows_devices(entry):
-                yield _left_out(f"{each.path}.env[{index}]", str(entry["value"]))
+                yield _left_out(
+                    f"{each.path}.env[{index}]", str(entry.get("value", "GPUs by a value from elsewhere"))
+                )
 
 
 def _left_out(at: str, value: str) -> Remark:
@@ -348,4 +379,6 @@ def _tell_mount(path: str, *, asks: bool) -> str:
         return "all GPUs of the node, whatever the claim gives"
     if asks and path.startswith(_DRIVER_FOLDERS):
         return "the libraries of the driver, which claims bring along"
+    if asks and path.startswith(_MPS_FOLDERS):
+        return "the pipes of an MPS daemon that the plugin runs, and no claim"
     return ""

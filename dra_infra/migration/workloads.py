@@ -241,7 +241,11 @@ def migrate_workload(
                 continue
             seen.add(steps)
             model = model_of(kind, spec)
-            known = replace(settings, pods=counts.get(show_steps(steps), 0))
+            known = replace(
+                settings,
+                pods=counts.get(show_steps(steps), 0),
+                per_node=kind.kind == "DaemonSet",
+            )
             pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
             if pod.spec != spec:
                 changed = replaced(changed, steps, pod.spec)
@@ -403,10 +407,13 @@ def _with_settings(
         path = f"metadata.annotations[{_MODE}]"
         return manifest, (Remark(path, "lost", "controller-setting-needed", message, hint),)
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
-        at = (*steps[:-2], "rayStartParams", "num-gpus")
+        own = mapping(value_at(manifest, *steps[:-2], "resources"))
+        # KubeRay refuses a group with amounts in both (validateRayGroupResources of KubeRay 1.6).
+        at = (*steps[:-2], *(("resources", "GPU") if own else ("rayStartParams", "num-gpus")))
+        is_said = value_at(manifest, *at) is not None or any(str(key).lower().endswith("gpu") for key in own)
         counted = counted_by_ray(pod.needs.get("containers[0]", ()))
         # It is a text there.
-        number = str(counted) if counted and value_at(manifest, *at) is None else 0
+        number = str(counted) if counted and not is_said else 0
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )

@@ -49,6 +49,14 @@ def test_a_replica_is_not_bridged():
     assert found.added == ()
 
 
+def test_a_pod_that_names_its_node_is_not_bridged():
+    named = pod("a", nvidia_com__gpu=1)
+    named["spec"]["nodeName"] = "n1"
+    (found,) = bridge_classes([named], WHOLE)
+    assert [(each.path, each.code) for each in found.remarks] == [("spec.nodeName", "node-named")]
+    assert found.added == ()
+
+
 GPU = "nvidia.com/gpu"
 COUNTED = [{"type": "Resource", "resource": {"name": GPU}}]
 GROUPS = [{"coveredResources": ["cpu", GPU], "flavors": []}]

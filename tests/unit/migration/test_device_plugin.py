@@ -53,6 +53,7 @@ ROWS = {
     "no-devices": "limit-zero",
     "no-shares": "time-slicing-without-shares",
     "node-label-kept": "count-label",
+    "node-named": "node-name",
     "node-label-to-selector": "product-label",
     "other-device-form": "partition",
     "plugin-not-known": "plugin-not-known",

@@ -146,6 +146,9 @@ def mounts(path: str, **more: Any) -> dict[str, Any]:
         "/",
         "/usr/local/nvidia/lib64",
         "/home/kubernetes/bin/nvidia",
+        "/run/nvidia/driver/usr/lib64",
+        "/run/nvidia/mps",
+        "/tmp/nvidia-mps",
     ],
 )
 def test_mounts_of_devices_and_of_the_driver_are_told(path: str):
@@ -177,6 +180,33 @@ def test_variables_of_mps_are_told_where_a_container_asks_for_devices():
     assert decided(pod(containers=[container(env=env), plain])) == [
         ("spec.containers[0].env[1]", "mps-variable")
     ]
+
+
+VISIBLE = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+
+
+@pytest.mark.parametrize("name", ["nvidia", "nvidia-legacy"])
+def test_the_runtime_class_stays_for_containers_that_have_gpus_by_the_variable_alone(name: str):
+    init = [{"name": "check", "image": "registry.example.com/a:1", "env": VISIBLE}]
+    done = migrate(pod(runtimeClassName=name, initContainers=init))
+    assert done.manifest is not None
+    assert done.manifest["spec"]["runtimeClassName"] == name
+    assert "claims" in done.manifest["spec"]["containers"][0]["resources"]
+    assert ("runtimeClassName", "kept") in {(each.path[5:], each.outcome) for each in done.remarks}
+    alone = migrate(pod(runtimeClassName=name))
+    assert alone.manifest is not None
+    assert "runtimeClassName" not in alone.manifest["spec"]
+
+
+def test_a_variable_of_devices_from_elsewhere_goes_with_the_request():
+    held = {
+        "name": "NVIDIA_VISIBLE_DEVICES",
+        "valueFrom": {"configMapKeyRef": {"name": "gpus", "key": "ids"}},
+    }
+    done = migrate(pod(containers=[container(env=[held])]))
+    assert done.manifest is not None
+    assert "env" not in done.manifest["spec"]["containers"][0]
+    assert ("visible-devices-left-out", "lost") in {(each.code, each.outcome) for each in done.remarks}
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,14 @@ def test_the_machines_that_took_the_pods_of_a_row_take_them_after_its_migration(
     assert after == before
 
 
+@pytest.mark.parametrize("row", ["daemon-set-label", "spread-label"])
+def test_pods_that_are_counted_by_nodes_keep_the_nodes_that_they_chose(row: str):
+    (found,) = [each for each in cases() if each.id == row]
+    made = [each for done in found.migrate() for each in (done.manifest, *done.added) if each is not None]
+    assert takes("hgx-h100 x 2, t4 x 2", found, found.input, is_driver=False)
+    assert takes("hgx-h100 x 2, t4 x 2", found, made, is_driver=True)
+
+
 def test_every_row_is_placed_or_has_a_reason():
     stay = {each.id for each in cases() if not is_changed(each)}
     assert NOT_PLACED.keys() | {each.id for each in ROWS} | stay == {each.id for each in cases()}

@@ -229,6 +229,22 @@ def test_ray_is_told_of_as_many_gpus_as_kuberay_counted(limits: dict[str, int], 
     assert done.manifest["spec"]["workerGroupSpecs"][0]["rayStartParams"] == written
 
 
+@pytest.mark.parametrize(
+    ("held", "written"),
+    [({"CPU": "8"}, {"CPU": "8", "GPU": "4"}), ({"GPU": "4"}, {"GPU": "4"}), ({"gpu": "2"}, {"gpu": "2"})],
+)
+def test_a_group_of_ray_with_resources_has_the_number_there(held: dict[str, str], written: dict[str, str]):
+    spec = {"containers": [{"name": "worker", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 4}}}]}
+    group = {"groupName": "g", "rayStartParams": {}, "resources": held, "template": {"spec": spec}}
+    cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "r"}}
+    (done,) = migrate_objects(
+        [cluster | {"spec": {"workerGroupSpecs": [group]}}], Settings(plugin=DevicePlugin())
+    )
+    assert done.manifest is not None
+    made = done.manifest["spec"]["workerGroupSpecs"][0]
+    assert (made["rayStartParams"], made["resources"]) == ({}, written)
+
+
 def test_owners_in_other_namespaces_do_not_meet():
     assert made(workload("Job", "a", 1), workload("Deployment", "a", 2, namespace="other")) == [
         {"a-gpu": 1},
