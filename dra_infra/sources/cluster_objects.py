@@ -5,7 +5,7 @@ A Deployment of a cluster comes with its ReplicaSets and their Pods. Only the fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,6 +37,20 @@ _ANNOTATIONS: Final = (
 )
 """Annotations that kubectl and controllers write: the first has all of the old object in it."""
 
+_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+"""The finalizer that the scheduler and the claim controller give claims in use."""
+
+_OF_JOBS: Final = (
+    "controller-uid",
+    "job-name",
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+)
+"""Labels of a Job's pods that the server writes, and refuses on a new Job (generateSelector in pkg/registry/batch/job/strategy.go)."""
+
+_ADMITTED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Taints that admission gives pods a toleration of, for 300 seconds (plugin/pkg/admission/defaulttolerationseconds)."""
+
 
 def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
     """Migrate objects as `migrate_objects` does, of which some may be as a server gave them out.
@@ -49,11 +63,12 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
         for index, each in enumerate(objects)
         if workload_kinds().find(each) and (owner := find_owner(each))
     }
-    own = iter(migrate_objects([each for index, each in enumerate(objects) if index not in owners], settings))
+    plain = [without_written(each) for each in objects]
+    own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
     return [
         _leave_out(each, owners[index], is_there=owners[index] in names, settings=settings)
         if index in owners
-        else _as_read(each, next(own))
+        else _as_read(each, plain[index], next(own))
         for index, each in enumerate(objects)
     ]
 
@@ -102,24 +117,107 @@ def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     if not metadata.get("uid"):
         return manifest
     kept = _without(metadata, _WRITTEN)
-    if isinstance(kept.get("annotations"), Mapping):
-        kept["annotations"] = _without(kept["annotations"], _ANNOTATIONS)
-        if not kept["annotations"]:
-            del kept["annotations"]
-    return {**_without(manifest, ("status",)), "metadata": kept}
+    _narrow(kept, "annotations", lambda held: _without(held, _ANNOTATIONS))
+    if isinstance(kept.get("finalizers"), list):
+        kept["finalizers"] = [each for each in kept["finalizers"] if each != _FINALIZER]
+    cleaned = {key: each for key, each in kept.items() if each or key != "finalizers"}
+    made = {**_without(manifest, ("status",)), "metadata": cleaned}
+    _narrow(made, "spec", _SPECS.get(str(manifest.get("kind")), _of_template), keep=True)
+    return made
+
+
+def _narrow(
+    held: dict[str, Any],
+    key: str,
+    narrow: Callable[[Mapping[str, Any]], dict[str, Any]],
+    *,
+    keep: bool = False,
+) -> None:
+    """Puts what is left of a mapping in its place, and takes it out where nothing is left, unless that is to be kept."""
+    if isinstance(held.get(key), Mapping):
+        held[key] = narrow(held[key])
+        if not held[key] and not keep:
+            del held[key]
+
+
+def _of_pod(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a Pod without its node and without what admission adds (plugin/pkg/admission/serviceaccount)."""
+    tokens = [str(each.get("name")) for each in mappings(spec.get("volumes"))]
+    tokens = [each for each in tokens if each.startswith("kube-api-access-")]
+    made = _without(spec, ("nodeName",))
+    for key in ("containers", "initContainers"):
+        if isinstance(made.get(key), list):
+            made[key] = [_of_container(each, tokens) for each in made[key]]
+    _sift(made, "volumes", lambda each: each.get("name") in tokens)
+    _sift(
+        made,
+        "tolerations",
+        lambda each: each.get("key") in _ADMITTED and each.get("tolerationSeconds") == 300,
+    )
+    return made
+
+
+def _of_container(container: Any, tokens: Sequence[str]) -> Any:
+    if not isinstance(container, Mapping):
+        return container
+    made = dict(container)
+    _sift(made, "volumeMounts", lambda each: each.get("name") in tokens)
+    return made
+
+
+def _sift(held: dict[str, Any], key: str, is_written: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Takes entries out that servers wrote, and the list with them where no others are left."""
+    entries = held.get(key)
+    if isinstance(entries, list):
+        held[key] = [each for each in entries if not (isinstance(each, Mapping) and is_written(each))]
+        if entries and not held[key]:
+            del held[key]
+
+
+def _of_job(spec: Mapping[str, Any]) -> dict[str, Any]:
+    if spec.get("manualSelector") is True:
+        return _of_template(spec)
+    made = _without(spec, ("selector",))
+    template = dict(mapping(spec.get("template")))
+    metadata = dict(mapping(template.get("metadata")))
+    _narrow(metadata, "labels", lambda held: _without(held, _OF_JOBS))
+    if template:
+        made["template"] = {**template, "metadata": metadata}
+    return _of_template(made)
+
+
+def _of_template(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec whose templates have no `creationTimestamp: null`, which every server before 1.35 gives out."""
+    made = dict(spec)
+    for key in ("template", "jobTemplate"):
+        if isinstance(made.get(key), Mapping):
+            made[key] = dict(made[key])
+            _narrow(made[key], "metadata", lambda held: _without(held, ("creationTimestamp",)))
+            _narrow(made[key], "spec", _of_template, keep=True)
+    return made
+
+
+def _of_claim_template(spec: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(spec)
+    _narrow(made, "metadata", lambda held: _without(held, ("creationTimestamp",)))
+    return made
+
+
+_SPECS: Final = {"Pod": _of_pod, "Job": _of_job, "ResourceClaimTemplate": _of_claim_template}
+"""What is left of the spec of each kind in which servers write; of others only metadata of templates goes."""
 
 
 def _without(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {key: each for key, each in value.items() if key not in names}
 
 
-def _as_read(manifest: Mapping[str, Any], done: Migrated) -> Migrated:
+def _as_read(manifest: Mapping[str, Any], plain: Mapping[str, Any], done: Migrated) -> Migrated:
     """The outcome of an object, where it changed without what servers write."""
-    if done.manifest is None or done.manifest is manifest:
-        return done
-    plain = without_written(done.manifest)
-    if plain is done.manifest:
+    if done.manifest is plain:
+        return replace(done, manifest=manifest)
+    if done.manifest is None or plain is manifest:
         return done
     message = "what servers write is left out: status, uid, managedFields and others of metadata"
-    remark = Remark("metadata", "changed", READ, message)
-    return replace(done, manifest=plain, remarks=(*done.remarks, remark))
+    if manifest.get("kind") in ("Pod", "Job"):
+        message += f", and what they write into the spec of a {manifest['kind']}"
+    return replace(done, remarks=(*done.remarks, Remark("metadata", "changed", READ, message)))

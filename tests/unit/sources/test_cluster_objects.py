@@ -7,7 +7,7 @@ from typing import Any
 
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
-from dra_infra.sources.cluster_objects import migrate_read
+from dra_infra.sources.cluster_objects import migrate_read, without_written
 from tests.unit.sources.test_patches import WHOLE
 
 SETTINGS = Settings(plugin=DevicePlugin())
@@ -65,6 +65,69 @@ def test_a_quota_is_written_without_what_servers_wrote():
     assert done.manifest.keys() == {"apiVersion", "kind", "metadata", "spec"}
     assert done.manifest["metadata"].keys() == {"name", "namespace", "labels", "annotations"}
     assert ("written-by-server", "metadata") in [(each.code, each.path) for each in done.remarks]
+
+
+TOKEN = "kube-api-access-x7k2p"
+WRITTEN_TOLERATIONS = [
+    {
+        "key": f"node.kubernetes.io/{key}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
+    for key in ("not-ready", "unreachable")
+]
+
+
+def test_a_pod_is_written_without_its_node_and_what_admission_added():
+    pod = read("Pod", "bare")
+    token = {"name": TOKEN, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
+    data = {"name": "data", "mountPath": "/data"}
+    pod["spec"] |= {
+        "nodeName": "n1",
+        "volumes": [{"name": TOKEN, "projected": {}}, {"name": "data", "emptyDir": {}}],
+        "tolerations": [*WRITTEN_TOLERATIONS, {"key": "team", "operator": "Exists"}],
+    }
+    pod["spec"]["containers"][0]["volumeMounts"] = [token, data]
+    (done,) = migrate_read([pod], SETTINGS)
+    assert done.manifest is not None
+    spec = done.manifest["spec"]
+    assert "nodeName" not in spec
+    assert spec["volumes"] == [{"name": "data", "emptyDir": {}}]
+    assert spec["containers"][0]["volumeMounts"] == [data]
+    assert [each["key"] for each in spec["tolerations"]] == ["team", "nvidia.com/gpu"]
+
+
+def test_a_job_is_written_without_the_selector_that_servers_refuse():
+    job = read("Job", "train") | {"apiVersion": "batch/v1"}
+    labels = {
+        "controller-uid": "u",
+        "batch.kubernetes.io/controller-uid": "u",
+        "job-name": "train",
+        "app": "a",
+    }
+    job["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
+    job["spec"]["template"]["metadata"] = {"creationTimestamp": None, "labels": labels}
+    (done,) = migrate_read([job], SETTINGS)
+    assert done.manifest is not None
+    assert "selector" not in done.manifest["spec"]
+    assert done.manifest["spec"]["template"]["metadata"] == {"labels": {"app": "a"}}
+    job["spec"]["manualSelector"] = True
+    (done,) = migrate_read([job], SETTINGS)
+    assert done.manifest is not None
+    assert done.manifest["spec"]["selector"] == job["spec"]["selector"]
+    assert done.manifest["spec"]["template"]["metadata"] == {"labels": labels}
+
+
+def test_claims_and_their_templates_are_read_without_what_servers_wrote():
+    claim = {**read("ResourceClaim", "c"), "apiVersion": "resource.k8s.io/v1", "spec": {"devices": {}}}
+    claim["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
+    assert "finalizers" not in without_written(claim)["metadata"]
+    claim["metadata"]["finalizers"].append("example.com/mine")
+    assert without_written(claim)["metadata"]["finalizers"] == ["example.com/mine"]
+    for metadata in ({}, {"creationTimestamp": None}):
+        template = read("ResourceClaimTemplate", "t") | {"spec": {"metadata": metadata, "spec": {}}}
+        assert without_written(template)["spec"] == {"spec": {}}
 
 
 def test_what_controllers_made_of_the_input_is_left_out_and_takes_no_name():
