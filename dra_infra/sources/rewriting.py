@@ -141,13 +141,12 @@ def _anew(text: str, new: Mapping[str, Any]) -> str:
 def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
     new, added = _replace(json.loads(text), replacements)
     found = re.search(r"\n([ \t]+)\"", text)
-    written = [
-        json.dumps(each, indent=found[1] if found else None, ensure_ascii=False)
-        for each in (new, *added)
-        if each is not None
-    ]
+    objects = [each for each in (new, *added) if each is not None]
+    # What reads JSON takes one value, so several objects are one list.
+    put = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+    written = json.dumps(put, indent=found[1] if found else None, ensure_ascii=False) if objects else ""
     # Half of a surrogate pair is an escape again: no file could hold it.
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", "\n".join(written))
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
 
 
 def _replace(data: Any, replacements: Sequence[Replacement]) -> tuple[Any, list[Mapping[str, Any]]]:

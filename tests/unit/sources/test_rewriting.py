@@ -123,6 +123,14 @@ def test_json_stays_json_with_its_indentation(tmp_path: Path):
     assert rewrite(text, [renamed(only, "b")]).text == text.replace('"a"', '"b"')
 
 
+def test_json_with_more_objects_is_one_list(tmp_path: Path):
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    text = json.dumps(manifest, indent=2)
+    (only,) = sources(tmp_path, text, "file.json")
+    made = json.loads(rewrite(text, [Replacement(only, only.manifest, [NEW])]).text)
+    assert made == {"apiVersion": "v1", "kind": "List", "items": [manifest, NEW]}
+
+
 def test_a_document_that_cannot_be_patched_is_written_anew_and_named(tmp_path: Path):
     text = f"{TWO}---\napiVersion: v1\nkind: ConfigMap\nmetadata: &m {{name: one}}\ndata: *m\n"
     first, second = sources(tmp_path, text)
