@@ -395,8 +395,8 @@ def _print_report(report: Report, plan: Plan | None, form: str) -> None:
         text = RENDERERS[form](report)
         write_output(mask.text(APPENDED[form](text, plan) if plan and form in APPENDED else text))
         return
-    for line in (*write_text(report), *(write_lines(plan) if plan else ())):
-        say(mask.text(line))
+    for line in (*write_text(report, mask.text), *(map(mask.text, write_lines(plan)) if plan else ())):
+        say(line)
 
 
 def _write_files(files: Sequence[ChangedFile], output: Path | None) -> None:

@@ -109,21 +109,30 @@ def judge(
     return found
 
 
-def write_text(report: Report) -> Iterator[str]:
-    """Lines of the report: an object, below it what became of it, the most important first."""
+def write_text(report: Report, hide: Callable[[str], str]) -> Iterator[str]:
+    """Lines of the report: an object, below it what became of it, the most important first.
+
+    Args:
+        report: The report.
+        hide: Takes secrets out of a text. `token.yaml:1:1` is a place, and no token.
+    """
     for entry in report.entries:
-        yield f"{one_line(str(entry.place))}: {one_line(entry.name)}"
-        for remark in _sorted(entry.remarks):
-            where = f"{one_line(remark.path)}: " if remark.path else ""
-            yield f"  {_WORDS[remark.outcome]}: {where}{one_line(remark.message)} [{remark.code}]"
-            if remark.hint:
-                yield f"    hint: {one_line(remark.hint)}"
-        for name in entry.added:
-            yield f"  new: {one_line(name)}"
-        for problem in entry.problems:
-            yield f"  {problem.severity}: {one_line(problem.path)}: {one_line(problem.message)} [{problem.code}]"
-    yield from map(one_line, report.notes)
+        yield f"{one_line(str(entry.place))}: {hide(one_line(entry.name))}"
+        yield from map(hide, _lines_of(entry))
+    yield from (hide(one_line(each)) for each in report.notes)
     yield report.summary
+
+
+def _lines_of(entry: Entry) -> Iterator[str]:
+    for remark in _sorted(entry.remarks):
+        where = f"{one_line(remark.path)}: " if remark.path else ""
+        yield f"  {_WORDS[remark.outcome]}: {where}{one_line(remark.message)} [{remark.code}]"
+        if remark.hint:
+            yield f"    hint: {one_line(remark.hint)}"
+    for name in entry.added:
+        yield f"  new: {one_line(name)}"
+    for problem in entry.problems:
+        yield f"  {problem.severity}: {one_line(problem.path)}: {one_line(problem.message)} [{problem.code}]"
 
 
 def write_markdown(report: Report) -> str:

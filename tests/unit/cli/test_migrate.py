@@ -747,3 +747,9 @@ def test_memory_for_mps_without_pods_under_mps_is_told(folder: Path):
     done = migrate(folder, "serve.yaml", "--whole-gpus", "--mps-memory", "15Gi")
     assert done.returncode == 0
     assert "--mps-memory had no effect: no pod asks for a replica under MPS\n" in done.stderr
+
+
+def test_a_file_that_is_called_after_a_secret_is_named_with_its_line(tmp_path: Path):
+    (tmp_path / "hf-token.yaml").write_text(SERVE)
+    done = migrate(tmp_path, "hf-token.yaml", "--whole-gpus")
+    assert done.stderr.startswith("hf-token.yaml:1:1: Deployment ml/serve\n")
