@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mappings
@@ -238,7 +240,8 @@ def _claim_spec(requests: Sequence[_Request], selection: DeviceSelection | None)
         if each.number > 1:
             exactly["count"] = each.number
         if selectors := list(_selectors(each.asked, selection)):
-            exactly["selectors"] = [{"cel": {"expression": one.expression()}} for one in selectors]
+            # One, as `select=` of a component makes it.
+            exactly["selectors"] = [{"cel": {"expression": reduce(and_, selectors).expression()}}]
         made.append({"name": name, "exactly": exactly})
     return {"devices": {"requests": made}}
 
