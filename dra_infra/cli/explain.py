@@ -22,8 +22,9 @@ from dra_infra.cli.explain_report import Report, describe, in_python, to_json
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.codes import CODES
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.explanation import Explanation, explain
 from dra_infra.explanation.causes import find_causes
+from dra_infra.explanation.explain import explain
+from dra_infra.explanation.records import Explanation
 from dra_infra.explanation.slips import find_slip_problems
 
 _COLUMNS: Final = 100

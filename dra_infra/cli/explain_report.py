@@ -10,9 +10,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.explanation import Explanation, RequestTree, Step, Suggestion
 from dra_infra.explanation.asking import Asking
-from dra_infra.explanation.records import Change, FitVerdict
+from dra_infra.explanation.records import Change, Explanation, FitVerdict, RequestTree, Step, Suggestion
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.program_objects import ProgramObject, get_field

@@ -21,8 +21,8 @@ from dra_infra.client.objects import (
     uid_of,
 )
 from dra_infra.errors import Problem
-from dra_infra.explanation import AskedClaim, Holder
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
+from dra_infra.explanation.question import AskedClaim, Holder
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation import AskedClaim, Holder, Inventory, Question
+from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
 from dra_infra.kubernetes.api.defaults import with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice

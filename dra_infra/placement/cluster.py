@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from dra_infra import explanation
+from dra_infra.explanation.node_reasons import NodeReason, explain_node
+from dra_infra.explanation.question import Inventory
 from dra_infra.kubernetes.api.defaults import with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import drop_from_slice
@@ -24,19 +25,20 @@ from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimSpec
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator import (
+from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
+from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
+from dra_infra.kubernetes.scheduler.allocator.identity import (
     Allocated,
-    AllocatedState,
-    Allocator,
+    AllocationError,
     Cannot,
     DeviceID,
-    choose_variant,
+    Published,
 )
-from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
 from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
@@ -160,16 +162,16 @@ class Cluster:
 
     def explain(
         self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
-    ) -> explanation.NodeReason:
+    ) -> NodeReason:
         """The first reason why a node cannot serve claims, which are called by their own names."""
-        question = explanation.Inventory.of(
+        question = Inventory.of(
             self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
         )
         named = [
             claim.changed({"metadata": ObjectMeta().changed({"name": ref.name, "namespace": ref.namespace})})
             for claim, ref in zip(_claims(demands), claims, strict=True)
         ]
-        return explanation.explain_node(question, self.nodes[node], named, names=[str(ref) for ref in claims])
+        return explain_node(question, self.nodes[node], named, names=[str(ref) for ref in claims])
 
     def _allocator(self, demands: Sequence[Demand], state: AllocatedState) -> Allocator:
         """The allocator with the classes that claims name."""

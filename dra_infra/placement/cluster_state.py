@@ -16,7 +16,8 @@ from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
+from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
 from dra_infra.placement.cluster import Cluster, NodeShapes, Shapes

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_infra.explanation import NodeReason
+from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods, Taken

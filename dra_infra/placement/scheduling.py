@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.explanation import NodeReason
+from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import find_all, value_at

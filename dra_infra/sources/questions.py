@@ -10,8 +10,8 @@ from typing import Any, Final
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation import AskedClaim
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
+from dra_infra.explanation.question import AskedClaim
 from dra_infra.kubernetes.api.manifests import name_of
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS

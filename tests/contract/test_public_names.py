@@ -196,15 +196,15 @@ def test_importing_the_package_and_writing_selectors_loads_no_engine():
 @pytest.mark.parametrize(
     "first",
     [
-        "import dra_infra.kubernetes.cel",
+        "import dra_infra.kubernetes.cel.check",
         "import dra_infra as dra; dra.gpu",
         "import dra_infra as dra; dra.cel",
     ],
 )
 def test_cel_is_a_package_and_a_function_in_any_order(first: str):
     code = (
-        f"{first}\nimport dra_infra as dra\nimport dra_infra.kubernetes.cel as package\n"
-        "print(dra.cel('true').expression(), package.check_expression.__name__)"
+        f"{first}\nimport dra_infra as dra\nimport dra_infra.kubernetes.cel.check as module\n"
+        "print(dra.cel('true').expression(), module.check_expression.__name__)"
     )
     assert printed(code) == "true check_expression"
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dra_infra.explanation import (
-    AskedClaim,
-    Explanation,
-    Holder,
-    Inventory,
-    NodeReason,
-    Question,
-    explain,
-    explain_node,
-)
+from dra_infra.explanation.explain import explain
+from dra_infra.explanation.node_reasons import NodeReason, explain_node
+from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
+from dra_infra.explanation.records import Explanation
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from dra_infra.explanation import explain
+from dra_infra.explanation.explain import explain
 from tests.unit.explanation.asked import a_holder, answer, question_of
 from tests.unit.kubernetes.scheduler.allocator.cases import make_case
 from tests.unit.kubernetes.scheduler.allocator.known import (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.explanation import NodeReason
+from dra_infra.explanation.node_reasons import NodeReason
 from tests.unit.explanation.asked import find
 from tests.unit.kubernetes.scheduler.allocator.known import (
     a_claim,

@@ -6,12 +6,11 @@ import random
 
 import pytest
 
-from dra_infra.explanation import explain_node
 from dra_infra.explanation.device_checks import DeviceChecks
-from dra_infra.explanation.node_reasons import find_shortages
+from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import read_requests
-from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Failed
-from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError
+from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
+from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from tests.unit.explanation.asked import claims_of, cluster_of
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case

@@ -168,7 +168,7 @@ def test_a_chain_that_the_server_takes_is_not_refused(form: str):
 
 
 DEEP = """
-from dra_infra.kubernetes.cel import check_expression
+from dra_infra.kubernetes.cel.check import check_expression
 for depth in range(20, 40):
     assert not check_expression("[1].all(a," * depth + "true" + ")" * depth).problems, depth
 """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel import DeviceView
+from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
 
