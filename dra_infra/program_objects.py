@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up, name_of
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
@@ -78,13 +78,8 @@ class ProgramObject:
     @property
     def ref(self) -> ObjectRef:
         """Kind, namespace and name of the object."""
-        metadata = self.manifest.get("metadata")
-        metadata = metadata if isinstance(metadata, Mapping) else {}
-        return ObjectRef(
-            kind=kind_of(self.manifest),
-            name=name_of(self.manifest) or UNKNOWN,
-            namespace=str(metadata.get("namespace") or ""),
-        )
+        ref = ref_of(self.manifest)
+        return ref if ref.name else replace(ref, name=UNKNOWN)
 
     @property
     def has_known_name(self) -> bool:
@@ -180,10 +175,7 @@ def group_of(manifest: Mapping[str, Any]) -> str:
 
 def get_field(manifest: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path, None where there is none."""
-    value: Any = manifest
-    for step in path.split("."):
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
+    return value_at(manifest, *path.split("."))
 
 
 _Masked = tuple[Mapping[str, Any], Mapping[str, Any]]

@@ -61,12 +61,7 @@ class Leaf:
 
 def leaves_of(request: DeviceRequest, path: str) -> tuple[Leaf, ...]:
     """The single requests of *request*: itself, or its alternatives in their order."""
-    if request.exactly is not None:
-        return (Leaf(f"{path}.exactly", request.name, request.exactly),)
-    return tuple(
-        Leaf(f"{path}.firstAvailable[{index}]", f"{request.name}/{sub.name}", sub)
-        for index, sub in enumerate(request.first_available or ())
-    )
+    return tuple(Leaf(f"{path}.{field}", name, leaf) for name, field, leaf in request.leaves)
 
 
 def check_counts(requests: Sequence[Sequence[Leaf]]) -> Iterator[Finding]:

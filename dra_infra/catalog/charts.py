@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import Field
 
 from dra_infra.catalog.records import Entry, Fact
-from dra_infra.catalog.vocabulary import read_data
+from dra_infra.catalog.vocabulary import letters_of, numbers_of, read_data
 from dra_infra.errors import Problem
 from dra_infra.output.wording import nearest
 
@@ -57,9 +57,9 @@ class UnlistedValue(Entry):
 
     def is_in(self, version: str) -> bool:
         """The chart reads it in *version*."""
-        line = _numbers(version)[:2]
-        return (not self.since or line >= _numbers(self.since)) and (
-            not self.until or line <= _numbers(self.until)
+        line = numbers_of(version)[:2]
+        return (not self.since or line >= numbers_of(self.since)) and (
+            not self.until or line <= numbers_of(self.until)
         )
 
 
@@ -168,10 +168,6 @@ def above_path(path: str) -> list[str]:
     return [".".join(keys[:length]) for length in range(1, len(keys))]
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in version.split("."))
-
-
 _SAID: Final = {
     "string": "a string",
     "bool": "true or false",
@@ -263,17 +259,17 @@ def nearest_values(path: str, types: Mapping[str, str]) -> list[str]:
     """The paths, of values or of mappings that hold values, that are most likely meant by an unknown one."""
     known = sorted({*types, *(branch for each in types for branch in above_path(each))})
     above, _, name = path.rpartition(".")
-    alike = {_letters(each): each for each in known}
-    if _letters(path) in alike:
-        return [alike[_letters(path)]]
-    siblings = {_letters(_last(each)): each for each in known if each.rpartition(".")[0] == above}
-    if close := nearest(_letters(name), siblings, cutoff=0.7):
+    alike = {letters_of(each): each for each in known}
+    if letters_of(path) in alike:
+        return [alike[letters_of(path)]]
+    siblings = {letters_of(_last(each)): each for each in known if each.rpartition(".")[0] == above}
+    if close := nearest(letters_of(name), siblings, cutoff=0.7):
         return [siblings[close]]
-    same_name = [each for each in known if _letters(_last(each)) == _letters(name)]
+    same_name = [each for each in known if letters_of(_last(each)) == letters_of(name)]
     if same_name:
         return sorted(difflib.get_close_matches(path[:80], same_name, n=3, cutoff=0.0))
-    elsewhere = set(alike) - set(map(_letters, above_path(path)))
-    close = nearest(_letters(path), sorted(elsewhere), cutoff=0.75)
+    elsewhere = set(alike) - set(map(letters_of, above_path(path)))
+    close = nearest(letters_of(path), sorted(elsewhere), cutoff=0.75)
     return [alike[close]] if close else []
 
 
@@ -374,8 +370,3 @@ def _written(value: object) -> str:
 
 def _last(path: str) -> str:
     return path.rpartition(".")[2]
-
-
-def _letters(path: str) -> str:
-    """Letters of a name, which are the same in all its spellings."""
-    return re.sub(r"[^a-z0-9]", "", path.lower())

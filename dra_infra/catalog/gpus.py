@@ -5,7 +5,6 @@ Systems are boards, servers and racks, each with how "n GPUs joined by NVLink" c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -13,7 +12,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from dra_infra.catalog.records import Fact, gpu_products
-from dra_infra.catalog.vocabulary import read_data
+from dra_infra.catalog.vocabulary import letters_of, numbers_of, read_data
 from dra_infra.output.wording import nearest
 
 
@@ -41,8 +40,8 @@ def capabilities_of(product: str) -> tuple[str, ...]:
     Raises:
         KeyError: *product* is none of `gpu_products()`.
     """
-    own = _version(gpu_products()[product].cuda_compute_capability)
-    return tuple(name for name, each in capabilities().items() if own >= _version(each.since))
+    own = numbers_of(gpu_products()[product].cuda_compute_capability)
+    return tuple(name for name, each in capabilities().items() if own >= numbers_of(each.since))
 
 
 def find_products(text: str) -> tuple[str, ...]:
@@ -51,7 +50,7 @@ def find_products(text: str) -> tuple[str, ...]:
     Case, blanks and hyphens do not count. `NVIDIA H200` is that product, `H200` it and the `NVIDIA H200 NVL`.
     """
     full, short = _names()
-    return full.get(_letters(text)) or short.get(_bare(text), ())
+    return full.get(letters_of(text)) or short.get(_bare(text), ())
 
 
 def nearest_product(text: str) -> str:
@@ -68,22 +67,14 @@ def _names() -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, tuple[str, ...
     for name, product in gpu_products().items():
         for written in map(_bare, product.short_names):
             short[written] = (*short.get(written, ()), name)
-    return {_letters(name): (name,) for name in gpu_products()}, {
+    return {letters_of(name): (name,) for name in gpu_products()}, {
         _bare(name): (name,) for name in gpu_products()
     } | short
 
 
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
 def _bare(text: str) -> str:
     """Without the maker, whose name is often left out."""
-    return _letters(text).removeprefix("nvidia").removeprefix("tesla")
-
-
-def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in text.split("."))
+    return letters_of(text).removeprefix("nvidia").removeprefix("tesla")
 
 
 Promise = Literal["count", "compute-domain", "none"]

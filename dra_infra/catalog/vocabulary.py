@@ -5,6 +5,7 @@ Plain classes on purpose: validation loads this on every start, and an unknown k
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal, NamedTuple
@@ -65,6 +66,16 @@ def mig_profiles() -> tuple[str, ...]:
 def misnomers(kind: Literal["attributes", "domains"]) -> tuple[Misnomer, ...]:
     """Names that nobody publishes, in the order in which they are tried."""
     return tuple(Misnomer(**entry) for entry in read_data("misnomers.yaml")[kind])
+
+
+def letters_of(name: str) -> str:
+    """The letters and digits of a name, which are the same in all its spellings."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """The numbers of a version, by which versions are ordered."""
+    return tuple(int(number) for number in version.split("."))
 
 
 def read_data(file: str) -> dict[str, Any]:

@@ -38,11 +38,11 @@ from dra_infra.cluster.evidence import read_gates
 from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProgramError
-from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes
 from dra_infra.explanation.question import Question
 from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import name_kind
+from dra_infra.kubernetes.api.metadata import name_kind, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.placement.demand import Undecided

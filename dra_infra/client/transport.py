@@ -306,8 +306,13 @@ class Transport:
 
 def pause_of(retry_after: str | None, number: int) -> float:
     """Seconds to wait before asking a busy server again, after *number* times."""
-    asked = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
-    return min(_LONGEST_PAUSE, max(asked, 0.2 * 2.0**number))
+    return min(_LONGEST_PAUSE, max(read_retry_after(retry_after), 0.2 * 2.0**number))
+
+
+def read_retry_after(retry_after: str | None) -> float:
+    """Seconds that a server's Retry-After says; 0 for none, and for a date, which proxies write by clocks of their own."""
+    digits = (retry_after or "").strip()
+    return float(digits) if digits.isascii() and digits.isdigit() else 0.0
 
 
 def _innermost(error: BaseException) -> BaseException:

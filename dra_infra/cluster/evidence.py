@@ -22,6 +22,7 @@ from dra_infra.client.objects import text
 from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.device_class import drivers_in
 from dra_infra.kubernetes.api.gates import GATES
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
@@ -30,7 +31,6 @@ KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
 _GATE: Final = re.compile(
     rb'^kubernetes_feature_enabled\{name="(?P<name>\w+)"[^}]*\} (?P<value>[01])(?:\.0)?$', re.MULTILINE
 )
-_DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,4 +124,4 @@ def drivers_of_class(item: Mapping[str, Any]) -> set[str]:
     """The drivers that the selectors of a class name."""
     selectors = mappings(mapping(item.get("spec")).get("selectors"))
     expressions = (text(mapping(each.get("cel")).get("expression")) for each in selectors)
-    return {found["name"] for expression in expressions for found in _DRIVER.finditer(expression)}
+    return drivers_in(expressions)

@@ -21,12 +21,12 @@ from dra_infra.client.objects import (
     uid_of,
 )
 from dra_infra.errors import Problem
-from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim, Holder
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry

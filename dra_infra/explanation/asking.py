@@ -18,8 +18,8 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping, name_of, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.manifests import is_name_made_up, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -368,12 +368,6 @@ def _of_no_kind(
         f"{kind} is no kind of pods or claims",
         f"write pod/{rest}, or one of: {', '.join(_ORDER)}{also}",
     )
-
-
-def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
-    """Kind, namespace and name."""
-    namespace = str(mapping(manifest.get("metadata")).get("namespace") or "")
-    return ObjectRef(kind=kind_of(manifest), name=name_of(manifest), namespace=namespace)
 
 
 def _listed(names: list[str], *, most: int = 6) -> str:

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.explanation.clauses import drivers_of
 from dra_infra.explanation.device_checks import find_unusable_pools
-from dra_infra.explanation.question import AskedClaim, Question
-from dra_infra.kubernetes.api.device_class import DeviceClass, expressions_of
+from dra_infra.explanation.question import Question
+from dra_infra.kubernetes.api.device_class import DeviceClass, drivers_of, expressions_of
 from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
 from dra_infra.output.wording import nearest
 
@@ -29,7 +28,13 @@ def find_causes(question: Question) -> Iterator[Problem]:
     drivers: set[str] = set()
     seen: set[str] = set()
     for asked in question.claims:
-        for path, leaf in _leaves(asked):
+        requests = enumerate(asked.claim.spec.devices.requests or ())
+        leaves = (
+            (f"devices.requests[{place}].{field}", leaf)
+            for place, request in requests
+            for _, field, leaf in request.leaves
+        )
+        for path, leaf in leaves:
             name = leaf.device_class_name
             device_class = question.cluster.classes.get(name)
             if device_class is None:
@@ -40,14 +45,6 @@ def find_causes(question: Question) -> Iterator[Problem]:
                 yield from _without_driver(question, device_class)
                 yield from _without_mig(question, device_class, leaf)
     yield from _pools(question, drivers)
-
-
-def _leaves(asked: AskedClaim) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
-    for position, request in enumerate(asked.claim.spec.devices.requests or ()):
-        if request.exactly is not None:
-            yield f"devices.requests[{position}].exactly", request.exactly
-        for sub, entry in enumerate(request.first_available or ()):
-            yield f"devices.requests[{position}].firstAvailable[{sub}]", entry
 
 
 def _unknown_class(question: Question, path: str, name: str) -> Problem:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.kubernetes.api.device_class import DeviceClass, expressions_of
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.cel.source_text import split
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute, values
@@ -132,16 +131,3 @@ def show_value(published: Published, source: str, domain: str, identifier: str) 
 
 def _quoted(kind: str, value: object) -> str:
     return f'"{value}"' if kind in ("string", "version") else str(value).lower()
-
-
-DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
-"""A test of the driver."""
-
-
-def drivers_of(device_class: DeviceClass) -> set[str]:
-    """The drivers that the selectors of a class name."""
-    return {
-        found["name"]
-        for each in expressions_of(device_class.spec.selectors)
-        for found in DRIVER.finditer(each)
-    }

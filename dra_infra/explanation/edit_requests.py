@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from dra_infra.explanation.clauses import drivers_of
 from dra_infra.explanation.device_checks import Stage
 from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constraint, field_of, leaf_at
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
+from dra_infra.kubernetes.api.device_class import drivers_of
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements

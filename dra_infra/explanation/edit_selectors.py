@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from dra_infra.explanation.clauses import DRIVER, clauses_of, shorten, with_clause, without_clause
+from dra_infra.explanation.clauses import clauses_of, shorten, with_clause, without_clause
 from dra_infra.explanation.device_checks import selector_lists
 from dra_infra.explanation.edits import (
     Edit,
@@ -27,6 +27,7 @@ from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
 from dra_infra.explanation.slips import Names, find_slips
 from dra_infra.explanation.survey import Survey
+from dra_infra.kubernetes.api.device_class import DRIVER
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute

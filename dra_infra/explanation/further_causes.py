@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from dra_infra.explanation.clauses import DRIVER, clauses_of, drivers_of
+from dra_infra.explanation.clauses import clauses_of
 from dra_infra.explanation.device_checks import (
     CheckResult,
     DeviceChecks,
@@ -23,6 +23,7 @@ from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Leaf, Question, name_claims
 from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, UNUSABLE_POOL, Progress
 from dra_infra.explanation.shortages import Choice, Counting, Shortage
+from dra_infra.kubernetes.api.device_class import DRIVER, drivers_of
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key

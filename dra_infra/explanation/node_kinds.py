@@ -14,7 +14,6 @@ from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencie
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.requests import leaves
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -69,7 +68,7 @@ def _expressions(question: Question) -> Iterator[str]:
         yield from expressions_of(device_class.spec.selectors)
     for claim in question.asked:
         for request in claim.spec.devices.requests or ():
-            for leaf in leaves(request) if request.exactly or request.first_available else ():
+            for _, _, leaf in request.leaves:
                 yield from expressions_of(leaf.selectors)
                 yield from (each.expression for each in leaf.derived_attributes or ())
 

@@ -186,8 +186,7 @@ class Question:
     def absent(self) -> tuple[str, ...]:
         """Names of the classes that are asked for and not there."""
         requests = [each for claim in self.asked for each in claim.spec.devices.requests or ()]
-        found = [leaf for each in requests for leaf in (each.exactly, *(each.first_available or ())) if leaf]
-        names = dict.fromkeys(each.device_class_name for each in found)
+        names = dict.fromkeys(leaf.device_class_name for each in requests for _, _, leaf in each.leaves)
         return tuple(name for name in names if name and name not in self.cluster.classes)
 
     def with_stand_ins(self) -> Question:

@@ -76,15 +76,6 @@ def secret_values(values: Any, name: str = "") -> Iterator[str]:
         yield from secret_texts({"SECRET": values})
 
 
-def holds_secret(value: Any) -> bool:
-    """True when the marker of a secret is somewhere in plain JSON data."""
-    if isinstance(value, Mapping):
-        return any(map(holds_secret, value.values()))
-    if isinstance(value, list):
-        return any(map(holds_secret, value))
-    return isinstance(value, str) and SECRET in value
-
-
 class SecretMask:
     """Takes secrets out of texts, manifests and problems.
 

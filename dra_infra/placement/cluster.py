@@ -139,9 +139,7 @@ class Cluster:
         classes = {each.metadata.name: each for each in _classes(demands)}
         requests = [each for claim in _claims(demands) for each in claim.spec.devices.requests or ()]
         try:
-            for leaf in (
-                leaf for each in requests for leaf in (each.exactly, *(each.first_available or ())) if leaf
-            ):
+            for leaf in (leaf for each in requests for _, _, leaf in each.leaves):
                 if leaf.derived_attributes:
                     return True
                 selectors = (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))

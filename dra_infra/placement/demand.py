@@ -21,7 +21,6 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
-    DeviceRequest,
     DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaim,
@@ -59,10 +58,7 @@ class Demand:
     def leaves(self) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
         """Every request that names a class, with its name in results: `request`, or `request/entry`."""
         for request in self.devices.requests or ():
-            if request.exactly is not None:
-                yield request.name, request.exactly
-            for entry in request.first_available or ():
-                yield f"{request.name}/{entry.name}", entry
+            yield from ((name, leaf) for name, _, leaf in request.leaves)
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -328,7 +324,8 @@ def read_demand(
         if request.exactly is None and not request.first_available:
             message = f"{at}: neither exactly nor firstAvailable is set"
             reasons.append(Reason(code="object-malformed", message=message))
-        for where, leaf in _leaves(request, at):
+        for _, below, leaf in request.leaves:
+            where = f"{at}.{below}"
             reasons.extend(_check_selectors(leaf.selectors, where))
             class_ = _read_class(leaf.device_class_name, f"{where}.deviceClassName", classes)
             if isinstance(class_, Reason):
@@ -408,13 +405,6 @@ def _malformed(named: str, error: ValidationError) -> Reason:
     detail = error.errors(include_url=False, include_input=False)[0]
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
     return Reason(code="object-malformed", message=f"{named}: {where.lstrip('.')}: {detail['msg']}")
-
-
-def _leaves(request: DeviceRequest, path: str) -> Iterator[tuple[str, ExactDeviceRequest | DeviceSubRequest]]:
-    if request.exactly is not None:
-        yield f"{path}.exactly", request.exactly
-    for index, entry in enumerate(request.first_available or ()):
-        yield f"{path}.firstAvailable[{index}]", entry
 
 
 def _read_class(name: str, path: str, classes: Mapping[str, Mapping[str, Any]]) -> DeviceClass | Reason:

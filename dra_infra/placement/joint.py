@@ -20,12 +20,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dra_infra.explanation.asking import ref_of
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim, count_object
 from dra_infra.kubernetes.scheduler.extended_resources import GATE

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
+from dra_infra.explanation.shortages import literal
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import find_all, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
@@ -241,11 +242,11 @@ class _Scheduler:
             found[finding.code, finding.text] = (merged, max(best, finding.best))
 
         for text, tally in answer.refused.items():
-            note(NodeReason("node-refuses-pod", _literal(text)), tally)
+            note(NodeReason("node-refuses-pod", literal(text)), tally)
         for text, tally in answer.apart.items():
-            note(NodeReason("other-pods-in-the-way", _literal(text)), tally)
+            note(NodeReason("other-pods-in-the-way", literal(text)), tally)
         for text, tally in answer.costly.items():
-            note(NodeReason("node-too-small", _literal(text)), tally)
+            note(NodeReason("node-too-small", literal(text)), tally)
         for (resource, amount), tally in answer.short.items():
             note(_describe_shortage(plan, resource, amount), tally)
         for key, tally in (*answer.failed.items(), *answer.busy.items()):
@@ -309,12 +310,12 @@ def _describe_shortage(plan: PodPlan, resource: str, amount: int) -> NodeReason:
         return NodeReason("node-too-small", "the node has no slot for a pod")
     wanted = show_amount(resource, plan.requests[resource])
     has = show_amount(resource, amount) if amount else "none"
-    return NodeReason("node-too-small", _literal(f"the pod requests {wanted} {resource}, the node has {has}"))
+    return NodeReason("node-too-small", literal(f"the pod requests {wanted} {resource}, the node has {has}"))
 
 
 def _describe_halt(plan: PodPlan, halt: Aborted | NotDecided) -> NodeReason:
     text = name_claims(_halt_text(halt), [entry.object for entry in plan.entries])
-    return NodeReason(_halt_code(halt), _literal(text))
+    return NodeReason(_halt_code(halt), literal(text))
 
 
 def _halt_text(halt: Aborted | NotDecided) -> str:
@@ -439,7 +440,3 @@ def _urgency(reason: Reason) -> tuple[bool, int, str, str]:
 
 def _distinct(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     return tuple(dict.fromkeys(reasons))
-
-
-def _literal(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,15 +10,15 @@ from typing import Any, Final
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim, ref_of
+from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
 from dra_infra.kubernetes.api.manifests import name_of
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.placement.demand import find_unknown
 from dra_infra.placement.workloads import at_allocations
-from dra_infra.program_objects import SECRET, UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 
 Manifest = Mapping[str, Any]
@@ -148,7 +148,7 @@ def _claims(found: Sequence[Manifest], around: ClusterContext) -> tuple[list[Ask
     for manifest in found:
         ref = ref_of(manifest)
         spec = manifest.get("spec")
-        unknown = list(_unknown(_deciding(spec), "spec"))
+        unknown = find_unknown(_deciding(spec), "spec")
         if unknown:
             causes.append(_not_known(ref, unknown[0]))
             continue
@@ -164,17 +164,6 @@ def _deciding(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _deciding(item) for key, item in value.items() if key != "config"}
     return value
-
-
-def _unknown(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, str) and value in (UNKNOWN, SECRET):
-        yield path
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _unknown(item, f"{path}.{key}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unknown(item, f"{path}[{index}]")
 
 
 def _find(kind: str, name: str, namespace: str, manifests: Sequence[Manifest]) -> Manifest | None:

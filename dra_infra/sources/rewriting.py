@@ -14,9 +14,8 @@ from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.manifests import UNKNOWN, value_at
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, holds_marker, value_at
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.output.secrets import holds_secret
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import find_unknown
 from dra_infra.sources.files import SourceObject
@@ -272,7 +271,9 @@ def mark_unwritten(
 def _count_unwritten(manifest: Mapping[str, Any]) -> int:
     """Number of values for which there are only markers; a name that is made of one counts too."""
     hidden = len(find_unknown(manifest, ""))
-    return hidden or int(holds_secret(manifest) or UNKNOWN in str(value_at(manifest, "metadata", "name")))
+    return hidden or int(
+        holds_marker(manifest, (SECRET,)) or UNKNOWN in str(value_at(manifest, "metadata", "name"))
+    )
 
 
 def _unwritten(manifest: Mapping[str, Any]) -> Remark:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from dra_infra.advice.clusters import keep_provider, of_provider
 from dra_infra.errors import ProblemsError, ProgramError
+from dra_infra.kubernetes.api.manifests import SECRET, holds_marker
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secrets import holds_secret, secret_texts, secret_values
+from dra_infra.output.secrets import secret_texts, secret_values
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import RunningSynth
@@ -153,7 +154,7 @@ def read_sides(
         head=second,
         notes=tuple(map(mask.text, notes)),
         locate=after.locate,
-        opaque=frozenset(masked.urn for each, masked in pairs if holds_secret(each.manifest)),
+        opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, (SECRET,))),
         in_force=made.in_force,
     )
 

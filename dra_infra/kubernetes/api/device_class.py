@@ -1,5 +1,6 @@
 """DeviceClass, and the selector and configuration parts that classes share with claims (resource.k8s.io/v1)."""
 
+import re
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
@@ -33,6 +34,15 @@ class DeviceSelector(Record):
 def expressions_of(selectors: Iterable[DeviceSelector] | None) -> tuple[str, ...]:
     """The CEL expressions of selectors, without those that have none."""
     return tuple(each.cel.expression for each in selectors or () if each.cel is not None)
+
+
+DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
+"""A test of the driver in a CEL expression."""
+
+
+def drivers_in(expressions: Iterable[str]) -> set[str]:
+    """The drivers that CEL expressions name."""
+    return {found["name"] for each in expressions for found in DRIVER.finditer(each)}
 
 
 class OpaqueDeviceConfiguration(Record):
@@ -71,3 +81,8 @@ class DeviceClass(KubernetesObject):
     kind: Literal["DeviceClass"] = "DeviceClass"
     metadata: ObjectMeta = Field(default=ObjectMeta.empty())
     spec: DeviceClassSpec = Field(default=DeviceClassSpec.empty())
+
+
+def drivers_of(device_class: DeviceClass) -> set[str]:
+    """The drivers that the selectors of a class name."""
+    return drivers_in(expressions_of(device_class.spec.selectors))

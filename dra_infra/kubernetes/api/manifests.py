@@ -18,6 +18,9 @@ SECRET = "[secret]"  # noqa: S105  (a marker, not a password)
 CHANGED_SECRET = f"{SECRET} (changed)"
 """Stands for the new value where a secret changes."""
 
+NOT_TOLD = (UNKNOWN, SECRET)
+"""What stands for values that are not to be had."""
+
 AUTONAMED = "pulumi.com/autonamed"
 """The annotation of objects that Pulumi's provider names."""
 
@@ -64,6 +67,15 @@ def find_all(value: Any, path: tuple[str, ...], above: Place = ()) -> Iterator[t
 def mappings(value: Any) -> list[Mapping[str, Any]]:
     """The mappings in a list; none when *value* is no list."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def holds_marker(value: Any, markers: tuple[str, ...] = NOT_TOLD) -> bool:
+    """True when some text in *value* is only known after `pulumi up`, or secret, or is one of other *markers*."""
+    if isinstance(value, Mapping):
+        return any(holds_marker(each, markers) for each in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(holds_marker(each, markers) for each in value)
+    return isinstance(value, str) and any(marker in value for marker in markers)
 
 
 def name_of(manifest: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from dra_infra.kubernetes.api.manifests import mapping, name_of
 from dra_infra.kubernetes.api.record import UID, CoreRecord, GoType, Integer, RawExtension, Text, Time, Truth
 
 
@@ -119,3 +120,9 @@ class ObjectRef:
     def __str__(self) -> str:
         name = f"{self.name}/{self.part}" if self.part else self.name
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
+
+
+def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Kind, namespace and name of an object; empty where it has none."""
+    namespace = str(mapping(manifest.get("metadata")).get("namespace") or "")
+    return ObjectRef(kind=kind_of(manifest), name=name_of(manifest), namespace=namespace)

@@ -5,6 +5,7 @@ The status of a claim says which devices it got, who uses them, and how they are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -175,6 +176,14 @@ class DeviceRequest(Record):
     name: Text = ""
     exactly: ExactDeviceRequest | None = None
     first_available: list[DeviceSubRequest] | None = None
+
+    @property
+    def leaves(self) -> Iterator[tuple[str, str, ExactDeviceRequest | DeviceSubRequest]]:
+        """What is asked for, by itself or as alternatives: its name in results, its field, and its record."""
+        if self.exactly is not None:
+            yield self.name, "exactly", self.exactly
+        for index, entry in enumerate(self.first_available or ()):
+            yield f"{self.name}/{entry.name}", f"firstAvailable[{index}]", entry
 
 
 class DeviceConstraint(Record):

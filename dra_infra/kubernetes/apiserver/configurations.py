@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector, OpaqueDeviceConfiguration
@@ -25,7 +25,7 @@ from dra_infra.kubernetes.api.limits import (
     MAX_IDENTIFIER,
     MAX_PARAMETERS,
 )
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import NOT_TOLD, SECRET, UNKNOWN
 from dra_infra.kubernetes.api.names import size
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceSubRequest,
@@ -46,8 +46,6 @@ from dra_infra.kubernetes.apiserver.field_errors import (
 from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
 from dra_infra.kubernetes.cel.environment import Environment
 
-_NOT_TOLD: Final = (UNKNOWN, SECRET)
-
 
 @lru_cache(maxsize=64)
 def environment_of(release: Release, *, stored: bool = False) -> Environment:
@@ -64,14 +62,14 @@ def check_selector(
     expression: str, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check a selector's expression; since 1.37 one that was *stored* before is taken as it is."""
-    if expression in _NOT_TOLD or (stored and release.number >= 37):
+    if expression in NOT_TOLD or (stored and release.number >= 37):
         return
     yield from _check(expression, path, release, stored=stored)
 
 
 def check_derived_expression(expression: str, path: str, release: Release) -> Iterator[FieldError]:
     """Check the expression of a derived attribute."""
-    if expression not in _NOT_TOLD:
+    if expression not in NOT_TOLD:
         yield from _check(expression, path, release, derived=True)
 
 

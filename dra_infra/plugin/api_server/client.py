@@ -19,11 +19,11 @@ import urllib3
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import text
-from dra_infra.client.transport import Transport
+from dra_infra.client.transport import Transport, read_retry_after
 from dra_infra.errors import ClusterError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused
-from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender, read_retry_after
+from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender
 
 
 def _minor(release: Mapping[str, Any]) -> int:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import text
-from dra_infra.client.transport import BUSY, Transport
+from dra_infra.client.transport import BUSY, Transport, read_retry_after
 from dra_infra.errors import ClusterError
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.plugin.api_server.refusals import from_cluster_error
@@ -106,12 +106,6 @@ def backoff(failures: int, retry_after: float = 0.0) -> float:
     """
     window = min(_LONGEST, _FIRST * 2.0 ** min(failures, 10))
     return min(retry_after, _LONGEST_RETRY_AFTER) + random.uniform(_SHORTEST, window)  # noqa: S311
-
-
-def read_retry_after(retry_after: str | None) -> float:
-    """Seconds that a server's Retry-After says; 0 for none, and for a date, which proxies write by clocks of their own."""
-    digits = (retry_after or "").strip()
-    return float(digits) if digits.isascii() and digits.isdigit() else 0.0
 
 
 BUDGET: Final = 15.0

@@ -6,11 +6,10 @@ what its drivers do meanwhile.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from dra_infra.catalog.charts import bare_version, charts
+from dra_infra.catalog.charts import bare_version, chart_name_of, charts
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
@@ -34,16 +33,11 @@ def ref_of(release: ProgramRelease) -> ObjectRef:
 
 def choose_chart(release: ProgramRelease) -> ChosenRelease | None:
     """The known chart; None for one that is not known here."""
-    chart = charts().get(name_of_chart(release))
+    chart = charts().get(chart_name_of(release.chart))
     if chart is None or not numbers(release.version):
         return None
     chosen = choose_release(chart.product, release.version)
     return None if isinstance(chosen, Problem) else chosen
-
-
-def name_of_chart(release: ProgramRelease) -> str:
-    """The name of a chart, from an address or a path."""
-    return re.sub(r"(-v?\d[^/]*)?(\.tgz)?/?$", "", release.chart.strip()).rpartition("/")[2]
 
 
 def show_version(version: str) -> str:
@@ -187,7 +181,7 @@ def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, compared:
     return Danger(
         who=ref_of(old),
         code="release-removed",
-        message=f"is uninstalled{instead}: Helm deletes all that the chart {name_of_chart(old)} made, except its CRDs{then}",
+        message=f"is uninstalled{instead}: Helm deletes all that the chart {chart_name_of(old.chart)} made, except its CRDs{then}",
         hint="keep name and namespace, or stop the pods that hold its devices first" if chosen else "",
         place=old.place,
     )
@@ -201,10 +195,10 @@ def _compare(old: ProgramRelease, new: ProgramRelease, compared: Comparison) -> 
     parts = []
     if versions[0] != versions[1]:
         parts.append(
-            f"goes from {show_version(versions[0])} to {show_version(versions[1])} of {name_of_chart(new)}"
+            f"goes from {show_version(versions[0])} to {show_version(versions[1])} of {chart_name_of(new.chart)}"
         )
-    elif name_of_chart(old) != name_of_chart(new):
-        parts.append(f"goes from the chart {name_of_chart(old)} to {name_of_chart(new)}")
+    elif chart_name_of(old.chart) != chart_name_of(new.chart):
+        parts.append(f"goes from the chart {chart_name_of(old.chart)} to {chart_name_of(new.chart)}")
     if changed:
         parts.append(f"writes {count_of(len(changed), 'value')} anew ({join_words(changed)})")
     if parts:

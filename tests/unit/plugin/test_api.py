@@ -9,11 +9,11 @@ import pytest
 
 from dra_infra.client.kinds import CLAIMS, NODES, SLICES
 from dra_infra.client.kubeconfig import Account, User
+from dra_infra.client.transport import read_retry_after
 from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server import requests
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
-from dra_infra.plugin.api_server.requests import read_retry_after
 from tests.unit.plugin import api_server
 from tests.unit.plugin.api_server import ApiServer, Clock, serving
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import holds_marker, mapping, mappings
 from dra_infra.kubernetes.apiserver.policies.expressions import (
     ANY,
     BOOL,
@@ -30,7 +30,6 @@ from dra_infra.kubernetes.apiserver.policies.expressions import (
     variable_type,
 )
 from dra_infra.kubernetes.apiserver.policies.matching import listed, match_resources, refuse_shapes
-from dra_infra.kubernetes.apiserver.policies.objects import holds_markers
 from dra_infra.kubernetes.apiserver.policies.requests import Request
 from dra_infra.kubernetes.cel.environment import Environment
 
@@ -193,7 +192,7 @@ class Policy:
         namespace = str(reference.get("namespace") or request.namespace or "")
         for place in (namespace, ""):
             found = find_params(version, kind_name, place, str(name))
-            if found is not None and not holds_markers(found):
+            if found is not None and not holds_marker(found):
                 return _as_written(found, "params")
         raise UndecidedError(f"the params {kind_name} {name} {NO_PARAMS}")
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.label_selectors import OPERATORS, LabelSelector, meets
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import holds_marker, mapping, mappings
 from dra_infra.kubernetes.apiserver.policies.expressions import UndecidedError
-from dra_infra.kubernetes.apiserver.policies.objects import Labels, holds_markers
+from dra_infra.kubernetes.apiserver.policies.objects import Labels
 from dra_infra.kubernetes.apiserver.policies.requests import Request
 
 _LISTS: Final = ("apiGroups", "apiVersions", "operations", "resources", "resourceNames")
@@ -33,7 +33,7 @@ def refuse_shapes(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for index, rule in enumerate(mappings(mapping(spec.get(part)).get(kind))):
                 found += [(f"spec.{part}.{kind}[{index}].{name}", rule.get(name)) for name in _LISTS]
     for path, value in found:
-        if value is not None and not isinstance(value, list) and not holds_markers(value):
+        if value is not None and not isinstance(value, list) and not holds_marker(value):
             yield path, "must be a list"
 
 

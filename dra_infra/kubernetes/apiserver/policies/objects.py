@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings
+from dra_infra.kubernetes.api.manifests import NOT_TOLD, holds_marker, mapping, mappings
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.kubernetes.api.record import KubernetesObject
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
@@ -29,8 +29,6 @@ NO_LABELS: Final = "has the label"
 
 NO_LIMITS: Final = "may be filled in by a LimitRange of a namespace that is not given"
 """A part of the reason why limits and requests that a container does not have are not known."""
-
-NOT_TOLD: Final = (UNKNOWN, SECRET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,6 @@ class Labels:
         return partly_known(
             self.known, lambda key: f"whether {self.owner} {NO_LABELS} {key} is not known here"
         )
-
-
-def holds_markers(value: Any) -> bool:
-    """Checks that something in *value* is only known after `pulumi up`, or secret."""
-    if isinstance(value, Mapping):
-        return any(map(holds_markers, value.values()))
-    if isinstance(value, (list, tuple)):
-        return any(map(holds_markers, value))
-    return isinstance(value, str) and any(marker in value for marker in NOT_TOLD)
 
 
 def text_map(value: Any) -> dict[str, str]:
@@ -123,7 +112,7 @@ class Views:
             absent += [] if annotations else ["annotations"]
         for name in ("name", "generateName"):
             text = metadata.get(name)
-            if isinstance(text, str) and text and not holds_markers(text):
+            if isinstance(text, str) and text and not holds_marker(text):
                 known[name] = text
         if "name" in known:
             absent.append("generateName")
@@ -156,11 +145,11 @@ def _flatten(devices: dict[str, Any], claim: DeviceClaim) -> None:
 
 def _annotations(written: Mapping[str, str]) -> Value:
     def look_up(key: str) -> tuple[Value] | None:
-        if holds_markers(written.get(key)):
+        if holds_marker(written.get(key)):
             raise UndecidedError(f"the annotation {key} is not known here")
         return (written[key],) if key in written else None
 
-    if holds_markers(written):
+    if holds_marker(written):
         return OpenMap(look_up, "not all annotations are known here")
     return read_value(written)
 
@@ -180,7 +169,7 @@ def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool) -> Value:
     claims = spec.get("resourceClaims")
     if not claims:
         absent.append("resourceClaims")
-    elif not holds_markers(claims):
+    elif not holds_marker(claims):
         known["resourceClaims"] = read_value(claims)
     return partly_known(
         known,
@@ -193,7 +182,7 @@ def _container(container: Mapping[str, Any], *, is_filled_in: bool) -> Value:
     known: dict[str, Value] = {
         name: value
         for name in ("name", "image")
-        if isinstance(value := container.get(name), str) and not holds_markers(value)
+        if isinstance(value := container.get(name), str) and not holds_marker(value)
     }
     resources = mapping(container.get("resources"))
     limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
@@ -212,7 +201,7 @@ def _container(container: Mapping[str, Any], *, is_filled_in: bool) -> Value:
     claims = resources.get("claims")
     if not claims:
         absent.append("claims")
-    elif not holds_markers(claims):
+    elif not holds_marker(claims):
         amounts["claims"] = read_value(claims)
     known["resources"] = partly_known(
         amounts, lambda key: f"{key} of a container's resources is not known here", absent

@@ -17,16 +17,17 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME, UNKNOWN, mapping, value_at
+from dra_infra.kubernetes.api.manifests import (
+    NOT_TOLD,
+    POD_CLAIM_NAME,
+    UNKNOWN,
+    holds_marker,
+    mapping,
+    value_at,
+)
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.policies.expressions import Value, partly_known, read_value
-from dra_infra.kubernetes.apiserver.policies.objects import (
-    NOT_TOLD,
-    Labels,
-    Views,
-    holds_markers,
-    text_map,
-)
+from dra_infra.kubernetes.apiserver.policies.objects import Labels, Views, text_map
 from dra_infra.kubernetes.apiserver.verdict import Checked, judge
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
@@ -191,7 +192,7 @@ def read_request(
     metadata = mapping(manifest.get("metadata"))
     namespace = _namespace(manifest, kind)
     record: Checked | None = None
-    if group == "resource.k8s.io" and can_decode(manifest) and not holds_markers(manifest):
+    if group == "resource.k8s.io" and can_decode(manifest) and not holds_marker(manifest):
         verdict = judge(manifest, release, namespace_labels=namespaces.get(namespace or ""))
         if verdict.status != "accepted":
             return None
