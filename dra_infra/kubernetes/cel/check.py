@@ -1,8 +1,7 @@
 """Compiles a CEL expression as the API server does, and says what is wrong and what it reads.
 
-Two checkers: the engine's is asked first, for it is fast, and right about most selectors. What it refuses, and what it
-may see otherwise than the server (`literals` marks it), is parsed and checked here as cel-go does it (`parsing`,
-`checker`). Only the words for syntax errors are the engine's (`wording`).
+It is parsed and checked as cel-go does it (`parsing`, `checker`). Only the words for syntax errors are the engine's
+(`wording`).
 
 Portable expressions mean the same to every supported server, and most selectors are portable. They use nothing but
 the fields of `device` that all releases have, comparison, the older string functions, quantities and versions, and no
@@ -12,7 +11,6 @@ against compilation in every environment (tests/unit/kubernetes/cel/test_portabl
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -30,7 +28,6 @@ from dra_infra.kubernetes.cel.diagnostics import (
 from dra_infra.kubernetes.cel.environment import (
     DEFAULT,
     Environment,
-    check_environment,
     has_bindings,
     has_lists,
 )
@@ -49,7 +46,6 @@ from dra_infra.kubernetes.cel.tree import (
     call_deeply,
     children,
 )
-from dra_infra.kubernetes.cel.wire import decode_checked
 from dra_infra.kubernetes.problems import Problem
 
 _VARIABLES: Final = frozenset({"device.driver", "device.attributes", "device.capacity"})
@@ -81,14 +77,6 @@ def _is_portable(node: Node) -> bool:
         return all(map(_is_portable, children(node)))
     return False
 
-
-_OTHERWISE: Final = re.compile(r"`|\bflatten\b|\bhas[\s(.]*device[\s)]*\.\s*\w+[\s)]*\)")
-"""Names in backticks, which older servers do not parse; a function that takes more in the engine; and a test of a field
-of the device, which is a variable there."""
-
-_COPYING: Final = re.compile(r"\bopt(?:Flat)?Map\b")
-_MAX_COPIES: Final = 8
-"""Macros that copy their target up to which the engine is asked, which takes twice as long for each that stands in another."""
 
 _TOO_DEEP: Final = "the expression is nested too deeply to be checked here"
 _ESCAPES: Final = 37
@@ -234,37 +222,33 @@ def _check_clause(text: str, environment: Environment) -> tuple[Checked, Known] 
 
 def _compile(text: str, environment: Environment, *, derived: bool) -> Checked:
     try:
-        return _compile_either(text, environment, derived=derived)
+        return _compile_once(text, environment, derived=derived)
     except RecursionError:
         pass
     try:
-        return call_deeply(_compile_here, text, environment, derived=derived)
+        return call_deeply(_compile_once, text, environment, derived=derived)
     except RecursionError:
         return _unknown(_TOO_DEEP)
 
 
-def _compile_either(text: str, environment: Environment, *, derived: bool) -> Checked:
-    tree = None if _is_otherwise(text) else _ask_engine(text, environment)
-    if tree is not None:
-        findings = inspect(tree)
-        # What is refused is refused in the words of the checker that follows cel-go: the engine types some literals otherwise.
-        if not findings.doubtful and not findings.errors:
-            return _inspect(text, tree, findings, environment, derived=derived)
-    return _compile_here(text, environment, derived=derived)
+def _compile_once(text: str, environment: Environment, *, derived: bool) -> Checked:
+    tree = _find_masked(text, environment) or find_tree(text, environment)
+    if isinstance(tree, Checked):
+        return tree
+    findings = inspect(tree)
+    return refuse_literals(text, findings) or _judge(tree, findings, environment, derived=derived)
 
 
-def _is_otherwise(text: str) -> bool:
-    # A comment may stand between the words.
-    if _OTHERWISE.search(text) is not None or ("//" in text and "has" in text):
-        return True
-    return len(_COPYING.findall(text)) > _MAX_COPIES
+def _find_masked(text: str, environment: Environment) -> CheckedTree | None:
+    """The tree by that of the text without its quantities; None where it has none, or is refused."""
+    masked = mask(text)
+    tree = _compile_masked(masked.text, environment) if masked is not None else None
+    return unmask(tree, masked.values) if masked is not None and isinstance(tree, CheckedTree) else None
 
 
-def _compile_here(text: str, environment: Environment, *, derived: bool) -> Checked:
-    found = find_tree(text, environment)
-    if isinstance(found, Checked):
-        return found
-    return _inspect(text, found, inspect(found), environment, derived=derived)
+@lru_cache(maxsize=1024)
+def _compile_masked(text: str, environment: Environment) -> CheckedTree | Checked:
+    return find_tree(text, environment)
 
 
 def find_tree(text: str, environment: Environment) -> CheckedTree | Checked:
@@ -273,7 +257,7 @@ def find_tree(text: str, environment: Environment) -> CheckedTree | Checked:
     Raises:
         RecursionError: When it is nested deeper than is gone here.
     """
-    # Takes some milliseconds to load, and hardly any expression of a device needs it.
+    # Takes some milliseconds to load, and not every input holds an expression.
     from dra_infra.kubernetes.cel.checker import find_types
     from dra_infra.kubernetes.cel.parsing.parser import parse
     from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError
@@ -303,32 +287,6 @@ def _refuse_syntax(text: str, environment: Environment) -> Checked:
     escaped = find_escaped(text) if environment.minor < _ESCAPES else []
     refused = [diagnose(text, offset, "unsupported syntax: '`'") for offset in escaped]
     return _failed(in_order([*errors, *refused]), text)
-
-
-def _ask_engine(text: str, environment: Environment) -> CheckedTree | None:
-    """The tree as the engine makes it; None when it does not compile there."""
-    masked = mask(text)
-    tree = _compile_masked(masked.text, environment) if masked is not None else None
-    unmasked = unmask(tree, masked.values) if tree is not None and masked is not None else None
-    return _run_engine(text, environment) if unmasked is None else unmasked
-
-
-@lru_cache(maxsize=1024)
-def _compile_masked(text: str, environment: Environment) -> CheckedTree | None:
-    return _run_engine(text, environment)
-
-
-def _run_engine(text: str, environment: Environment) -> CheckedTree | None:
-    try:
-        return decode_checked(check_environment(environment).compile(text).serialize())
-    except RuntimeError:
-        return None
-
-
-def _inspect(
-    text: str, tree: CheckedTree, findings: Findings, environment: Environment, *, derived: bool
-) -> Checked:
-    return refuse_literals(text, findings) or _judge(tree, findings, environment, derived=derived)
 
 
 def refuse_literals(text: str, findings: Findings) -> Checked | None:

@@ -1,7 +1,5 @@
 """Finds the types of an expression as the server's checker does, and what is wrong with it in the server's words.
 
-The engine's checker is as good for most expressions and faster, as it is no Python (`check` says which is asked).
-
 Upstream: `checker/checker.go` and `checker/env.go` of cel-go.
 """
 

@@ -342,8 +342,6 @@ _BY_OVERLOAD: Final[dict[str, Estimator]] = {
     "list_flatten": _flatten,
     "list_flatten_int": _flatten,
     "lists_range": _range,
-    # The engine's name of it.
-    "list_range": _range,
     "list_reverse": _reverse,
     "list_distinct": _sort(2.0),
     **{f"list_{kind}_sort": _sort(2.0) for kind in _NUMBERS},

@@ -6,20 +6,15 @@ gates. A gate decides about new expressions alone, except in 1.36, where the typ
 always.
 
 Upstream: `k8s.io/dynamic-resource-allocation/cel/compile.go`, `k8s.io/apiserver/pkg/cel/environment/base.go`.
-
-The engine parses and checks in it, and evaluates nothing: no function has an implementation here. It is imported on first
-use, so that importing this package stays cheap.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from dra_infra.kubernetes.cel import libraries, standard
-from dra_infra.kubernetes.cel.libraries import REDECLARED
 from dra_infra.kubernetes.cel.tree import CelType
 
 Gate = Literal["", "DRAConsumableCapacity", "DRAListTypeAttributes"]
@@ -90,7 +85,7 @@ class Environment(NamedTuple):
 
     def knows(self, addition: Addition) -> bool:
         """Checks that *addition* is declared in this environment."""
-        if self.policy is not None and (addition.variable or addition.name in _OF_DEVICES):
+        if self.policy is not None and (addition.variable or addition.name == _INCLUDES):
             return False
         if not max(addition.introduced, addition.first_server) <= self.minor <= addition.last_server:
             return False
@@ -112,8 +107,6 @@ class Addition(NamedTuple):
         introduced: The minor whose number upstream gives it.
         gate: Gate that a new expression needs.
         functions: Declarations, `overload id: signature -> result`.
-        extension: Extension of the engine that brings it, with its version.
-        built_in: Declarations of what the extension brings, and the engine needs not be told.
         variable: Type of the field of `device` that it is; `{attribute}` stands for the type of attributes.
         first_server: First minor of a server that has it, where a number alone does not say so.
         last_server: Last minor of a server that has it.
@@ -123,18 +116,14 @@ class Addition(NamedTuple):
     introduced: int
     gate: Gate = ""
     functions: tuple[str, ...] = ()
-    extension: tuple[str, int] | None = None
-    built_in: tuple[str, ...] = ()
     variable: str = ""
     first_server: int = 0
     last_server: int = NEWEST
 
 
 _LISTS: Final = "cel-go lists"
-_BINDINGS: Final = "bindings"
 _INCLUDES: Final = "includes"
-_OF_DEVICES: Final = frozenset({_BINDINGS, _INCLUDES})
-"""Declarations that the `cel` package of DRA adds to the base of all expressions."""
+"""What the `cel` package of DRA adds to the base of all expressions."""
 
 ADDITIONS: Final = (
     Addition(name="driver", introduced=31, variable="string"),
@@ -154,27 +143,15 @@ ADDITIONS: Final = (
     Addition(name="url", introduced=23, functions=libraries.URL),
     Addition(name="lists", introduced=23, functions=libraries.LISTS),
     Addition(name="authorization", introduced=31, functions=libraries.AUTHORIZATION),
-    Addition(
-        name="optional",
-        introduced=28,
-        functions=libraries.OPTIONALS,
-        extension=("optional", 2),
-        built_in=standard.OPTIONALS,
-    ),
+    Addition(name="optional", introduced=28, functions=(*libraries.OPTIONALS, *standard.OPTIONALS)),
     Addition(name="quantity", introduced=28, functions=libraries.QUANTITIES),
     Addition(name="strings", introduced=29, functions=libraries.STRINGS),
-    Addition(name="sets", introduced=29, extension=("sets", 0), built_in=standard.SETS),
+    Addition(name="sets", introduced=29, functions=standard.SETS),
     Addition(name="network", introduced=30, functions=libraries.NETWORK),
     Addition(name="format", introduced=31, functions=libraries.FORMAT),
-    Addition(name=_BINDINGS, introduced=31, extension=("bindings", 0)),
-    Addition(
-        name="two-var-comprehensions",
-        introduced=32,
-        extension=("two-var-comprehensions", 0),
-        built_in=standard.COMPREHENSIONS,
-    ),
+    Addition(name="two-var-comprehensions", introduced=32, functions=standard.COMPREHENSIONS),
     Addition(name="semver", introduced=33, functions=libraries.SEMVERS),
-    Addition(name=_LISTS, introduced=34, extension=("lists", 2), built_in=standard.LISTS),
+    Addition(name=_LISTS, introduced=34, functions=standard.LISTS),
     Addition(
         name=_INCLUDES,
         introduced=36,
@@ -223,53 +200,11 @@ def declared_lines(environment: Environment) -> tuple[str, ...]:
     if environment.compatible >= _LISTS_LAST and (environment.stored or environment.minor > _LISTS_LAST):
         # From this release on Kubernetes' own functions of lists come behind all others.
         known.sort(key=lambda addition: addition.name == "lists")
-    return (
-        *standard.STANDARD,
-        *(line for addition in known for line in (*addition.functions, *addition.built_in)),
-    )
-
-
-@lru_cache(maxsize=32)
-def check_environment(environment: Environment = DEFAULT) -> Any:
-    """The typed environment without implementations, for `compile` only."""
-    return _make(_check_configuration(environment))
-
-
-@lru_cache(maxsize=32)
-def _make(configuration: str) -> Any:
-    # By text, because many environments declare the same.
-    from cel_expr_python import cel
-
-    return cel.NewEnv(config=cel.NewEnvConfigFromYaml(configuration))
-
-
-def _check_configuration(environment: Environment) -> str:
-    # `device` itself has an abstract type and each field is a variable with a dotted name: a message type could not
-    # express a map of dyn.
-    variables = {"device": "kubernetes.DRADevice"}
-    variables |= {f"device.{name}": kind for name, kind in device_fields(environment).items()}
-    known = _known(environment)
-    return "\n".join(
-        [
-            "name: dra",
-            *_extensions([addition.extension for addition in known if addition.extension]),
-            "stdlib:",
-            "  exclude_functions:",
-            *(f"    - name: {name}" for name in REDECLARED),
-            "variables:",
-            *(f"  - {{name: {name}, type: '{kind}'}}" for name, kind in variables.items()),
-            "functions:",
-            *_functions(line for addition in known for line in addition.functions),
-        ]
-    )
+    return (*standard.STANDARD, *(line for addition in known for line in addition.functions))
 
 
 def _known(environment: Environment) -> list[Addition]:
     return [addition for addition in ADDITIONS if environment.knows(addition)]
-
-
-def _extensions(versions: Iterable[tuple[str, int]]) -> list[str]:
-    return ["extensions:", *(f"  - {{name: {name}, version: {number}}}" for name, number in versions)]
 
 
 def split_line(line: str) -> tuple[str, str, str]:
@@ -278,22 +213,3 @@ def split_line(line: str) -> tuple[str, str, str]:
     if match is None:
         raise ValueError(f"malformed declaration: {line}")
     return match["id"], match["signature"], match["result"]
-
-
-def _functions(lines: Iterable[str]) -> list[str]:
-    overloads: dict[str, list[str]] = {}
-    for line in lines:
-        identifier, signature, result = split_line(line)
-        overload = f"      - {{id: '{identifier}', signature: '{signature}', return: '{result}'}}"
-        overloads.setdefault(_function_name(signature), []).append(overload)
-    return [
-        text
-        for name, declared in overloads.items()
-        for text in (f"  - name: '{name}'", "    overloads:", *declared)
-    ]
-
-
-def _function_name(signature: str) -> str:
-    """`list<string>.join(string)` declares a method `join`; a dot that belongs to a name has a backslash in front."""
-    head = signature[: signature.index("(")]
-    return re.split(r"(?<!\\)\.", head)[-1].replace("\\", "")

@@ -12,7 +12,6 @@ from typing import Final
 QUANTITY: Final = "kubernetes.Quantity"
 SEMVER: Final = "kubernetes.Semver"
 
-# Cross-type numeric comparison is part of Kubernetes' environment, but fixed off in the engine's own operators.
 _COMPARABLE: Final = (
     ("bool", "bool"),
     ("int", "int"),
@@ -207,7 +206,4 @@ OPTIONALS: Final = (
     r"optional_unwrap: optional\.unwrap(list<optional_type<~V>>) -> list<~V>",
     "optional_unwrapOpt: list<optional_type<~V>>.unwrapOpt() -> list<~V>",
 )
-"""Functions that the engine's extension lacks."""
-
-REDECLARED: Final = ("_<_", "_<=_", "_>_", "_>=_", "duration", "string")
-"""Functions of the standard library that the engine cannot extend, so they are left out and declared here whole."""
+"""What Kubernetes declares of optional values before cel-go's extension does."""

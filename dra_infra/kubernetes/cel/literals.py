@@ -1,4 +1,4 @@
-"""Checks of literals that go beyond the engine's type checker, and others it cannot do, in one walk.
+"""Checks of literals that go beyond types, in one walk.
 
 Upstream: ValidateHomogeneousAggregateLiterals, ValidateRegexLiterals, ValidateDurationLiterals and
 ValidateTimestampLiterals of cel-go, on since Kubernetes 1.29, and its planner, which computes constants ahead.
@@ -50,7 +50,6 @@ _NO_VALUES: Final = frozenset(
 """Names of types that the server's checker knows, and its planner does not."""
 
 _INFINITE: Final = (math.inf, -math.inf)
-_DOUBTFUL: Final = frozenset({"@sortByAssociatedKeys", "optional.none"})
 _INDEXES: Final = frozenset({"_[_]", "_?._", "_[?_]"})
 _PATTERNS: Final = frozenset({"find", "findAll", "matches"})
 _GO_TYPES: Final = {
@@ -71,7 +70,6 @@ class Findings:
         errors: Offset in code points and message of each compile error.
         refusal: Why the server cannot make a program of a tree that is otherwise right; empty when it can.
         panics: Whether it fails there in place of refusing the tree.
-        doubtful: Whether the engine's checker may see something in the expression otherwise than the server's.
         crash: Whether the server fails over it.
         undecided: Why it is not known whether a pattern compiles; empty when it is.
     """
@@ -79,7 +77,6 @@ class Findings:
     errors: list[tuple[int, str]] = field(default_factory=list)
     refusal: str = ""
     panics: bool = False
-    doubtful: bool = False
     crash: bool = False
     undecided: str = ""
 
@@ -92,7 +89,7 @@ def inspect(tree: CheckedTree) -> Findings:
 
 
 class _Constant(NamedTuple):
-    """A constant whose value only the engine knows: the expression that computes it, and its type in Go."""
+    """A constant whose value only the interpreter knows: the expression that computes it, and its type in Go."""
 
     node: Node
     go_type: str
@@ -114,12 +111,10 @@ class _Inspection:
             case Const(kind=kind, value=value):
                 if kind == "double_value" and value in _INFINITE:
                     self._report(node, "invalid double literal")
-                self.findings.doubtful |= kind == "null_value"
                 return node
             case Ident(name=name):
                 if self._tree.type_of(node).name != "type":
                     return None
-                self.findings.doubtful = True
                 if name in self._variables or name in _NO_VALUES:
                     self._refuse(f"reference to undefined type: {name}")
                 return _Constant(node, "*types.Type")
@@ -131,7 +126,6 @@ class _Inspection:
             case ListLiteral(elements=elements):
                 return self._list(node, elements, exempt=exempt)
             case MapLiteral(entries=entries):
-                self.findings.doubtful |= not entries or bool(node.message)
                 values = [
                     self.visit(part, exempt=exempt) for entry in entries for part in (entry.key, entry.value)
                 ]
@@ -160,8 +154,6 @@ class _Inspection:
             return self._convert(call, values) if call.target is None and len(values) == 1 else None
         if function in _PATTERNS:
             self._check_pattern(call, values if call.target is None else [target, *values])
-        elif function in _DOUBTFUL:
-            self.findings.doubtful = True
         elif function in _INDEXES:
             self._check_index(values[1])
         elif function == "format" and call.target is not None:
@@ -202,7 +194,6 @@ class _Inspection:
             self._refuse(f"invalid qualifier type: {kind}")
 
     def _list(self, node: ListLiteral, elements: tuple[Node, ...], *, exempt: bool) -> _Value:
-        self.findings.doubtful |= not elements
         values = [self.visit(element, exempt=exempt) for element in elements]
         if not exempt:
             optional = frozenset(node.optional_indices)
@@ -220,8 +211,6 @@ class _Inspection:
         for part in (loop.condition, loop.step, loop.result):
             self.visit(part, exempt=exempt)
         del self._variables[-len(names) :]
-        if "device" in names:
-            self.findings.doubtful = True
 
     def _expect_one_type(self, items: Iterable[tuple[Node, bool]], *, tells_all: bool = False) -> None:
         """The first decides; of a list only the first that differs is reported, of a map every one."""

@@ -1,7 +1,7 @@
 """Compiles expressions that differ in quantities only once for all.
 
 Programs ask for 40Gi here and 41Gi there, and compiling takes most of the time of a check. The type of an expression does
-not depend on what a text literal says, and the engine does not look into the argument of `quantity`; it stands in the
+not depend on what a text literal says, and the checker does not look into the argument of `quantity`; it stands in the
 tree as it was written. So quantities are compiled as zeros of the same length, which leaves every position where it is,
 and put into the tree behind that. This is held against the compilation of the text itself in
 tests/unit/kubernetes/cel/test_masking.py.

@@ -1,7 +1,6 @@
 """Functions of CEL's standard library and of cel-go's extensions, as lines like those of `libraries`.
 
-Where several overloads fit, the order decides: it is cel-go's. The engine has all of them built in; they are declared
-for the checker.
+Where several overloads fit, the order decides: it is cel-go's.
 
 Upstream: `common/stdlib/standard.go`, `cel/library.go`, `ext/lists.go`, `ext/sets.go` and `ext/comprehensions.go` of
 cel-go.

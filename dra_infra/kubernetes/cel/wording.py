@@ -7,10 +7,20 @@ grammar, so it is asked, and what it says is written as cel-go writes it.
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from dra_infra.kubernetes.cel.diagnostics import Diagnostic
-from dra_infra.kubernetes.cel.environment import DEFAULT, check_environment
+
+_CONFIGURATION: Final = """
+name: grammar
+extensions:
+  - {name: optional, version: 2}
+  - {name: sets, version: 0}
+  - {name: bindings, version: 0}
+  - {name: two-var-comprehensions, version: 0}
+  - {name: lists, version: 2}
+"""
 
 _ERROR: Final = re.compile(r"ERROR: <input>:(?P<line>-?\d+):(?P<column>-?\d+): (?P<message>.*)")
 _ECHO: Final = " | "
@@ -31,13 +41,20 @@ _GIVEN_UP: Final = re.compile(r"More than \d+ parse errors\.")
 def find_syntax_errors(text: str) -> tuple[Diagnostic, ...]:
     """The syntax errors of a text that does not follow the grammar; none when the engine takes it, or gives up."""
     try:
-        check_environment(DEFAULT).compile(text, disable_check=True)
+        _parser().compile(text, disable_check=True)
     except RuntimeError as error:
         report = str(error).removeprefix(_PREFIX).removesuffix(_SUFFIX)
         said = [each for each in _split(report) if each.is_syntax and not _GIVEN_UP.search(each.message)]
         reworded = [_reword(each, text) for each in said]
         return tuple(told for each in reworded for told in (each, *_what_follows(each)))
     return ()
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Any:
+    from cel_expr_python import cel
+
+    return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_CONFIGURATION))
 
 
 def _what_follows(diagnostic: Diagnostic) -> tuple[Diagnostic, ...]:

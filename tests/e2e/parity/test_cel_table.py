@@ -71,5 +71,6 @@ def test_the_table_names_every_function_of_every_library():
         for line in addition.functions
     }
     text = "\n".join(EXPRESSIONS)
-    operators = {name for name in declared if name.startswith("_")}
-    assert {name for name in declared - operators if not re.search(rf"\b{re.escape(name)}\(", text)} == set()
+    # Operators, and what macros become, are not written as calls.
+    called = {name for name in declared if not name.startswith("_") and "@" not in name}
+    assert {name for name in called if not re.search(rf"\b{re.escape(name)}\(", text)} == set()

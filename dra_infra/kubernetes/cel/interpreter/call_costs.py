@@ -164,7 +164,7 @@ _LIST_TYPES: Final = (
 )
 _TRACKERS: Final[dict[str, Cost]] = {
     **dict.fromkeys(
-        ("list_slice", "list_range", "lists_range", "list_reverse"),
+        ("list_slice", "lists_range", "list_reverse"),
         lambda _arguments, result: _new_list(1.0, size_of(result)),
     ),
     **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),

@@ -1,4 +1,4 @@
-"""What the checker says of expressions that the engine sees otherwise than the server, by release."""
+"""What the checker says of mistakes and of odd expressions, by release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine does otherwise than the server, in checking and in evaluating; each was wrong here once."""
+"""What another engine of CEL does otherwise than the server, in checking and in evaluating; each was wrong here once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import check_environment
 from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, compile_expression
 
 A = 'device.attributes["a.b"]'
@@ -243,7 +242,3 @@ def test_missing_domains_are_empty():
     view = DeviceView("a.b")
     assert evaluate('has(device.attributes["c.d"].x)', view) == NoMatch()
     assert evaluate('has(device.capacity["e.f"].x) || "c.d" in device.attributes', view) == NoMatch()
-
-
-def test_the_environment_is_made_once():
-    assert check_environment() is check_environment()
