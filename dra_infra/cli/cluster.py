@@ -216,7 +216,7 @@ def _read_snapshot(file: Path, namespaces: Sequence[str]) -> _Items:
         if kind.namespaced and namespaces and namespace_of(each) not in namespaces:
             continue
         # Of kubectl it may be an older version; what no server sends is shown as it is.
-        found[kind].append(convert(each, "v1").manifest if can_decode(each) else each)
+        found[kind].append(convert(each, "v1") if can_decode(each) else each)
     return found
 
 

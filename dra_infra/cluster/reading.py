@@ -200,7 +200,7 @@ def as_object(item: Mapping[str, Any], kind: Kind, version: str) -> dict[str, An
     """One item of a list or watch with its kind, in the shape of v1 where that is another."""
     whole = {**item, "apiVersion": kind.api_version(version), "kind": kind.name}
     if version != "v1" and kind.group == RESOURCE_GROUP and can_decode(whole):
-        return convert(whole, "v1").manifest
+        return convert(whole, "v1")
     return whole
 
 

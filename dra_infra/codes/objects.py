@@ -9,7 +9,6 @@ OBJECTS: dict[str, str] = {
     "one-of": "exactly one of several fields must be set",
     "count-with-all": "a count is given with allocationMode All",
     "unknown-kind": "the group resource.k8s.io has no such kind",
-    "field-not-in-version": "a field cannot be held by the API version or minor that an object is converted to",
     "unknown-version": "the target's Kubernetes does not know a kind in the version that is written",
     "version-not-served": "a version of resource.k8s.io is off by default, and the target does not serve it",
     "field-not-allowed": "a field may not be set in this place",

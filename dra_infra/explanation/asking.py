@@ -211,7 +211,7 @@ def read_claim(
     Codes `object-malformed`, `field-dropped`, `field-ignored`.
     """
     try:
-        whole = convert(manifest, "v1").manifest
+        whole = convert(manifest, "v1")
         if ref.kind == "ResourceClaimTemplate":
             spec, path = with_defaults(ResourceClaimTemplate.from_manifest(whole)).spec.spec, "spec.spec"
         else:
@@ -236,7 +236,7 @@ def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list
     for manifest in manifests:
         if manifest.get("kind") == "DeviceClass":
             try:
-                found.append(DeviceClass.from_manifest(convert(manifest, "v1").manifest))
+                found.append(DeviceClass.from_manifest(convert(manifest, "v1")))
             except (ValidationError, ValueError) as error:
                 name = (manifest.get("metadata") or {}).get("name")
                 problems.append(_malformed(ObjectRef("DeviceClass", str(name)), error))

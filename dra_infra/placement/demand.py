@@ -396,7 +396,7 @@ def _in_hub_version(manifest: Mapping[str, Any], named: str) -> Mapping[str, Any
             code="object-malformed", message=f"{named}: apiVersion {version} is none of {GROUP} ({known})"
         )
     try:
-        return convert(manifest, "v1").manifest
+        return convert(manifest, "v1")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return Reason(code="object-malformed", message=f"{named}: cannot be read as {version}: {error}")
 

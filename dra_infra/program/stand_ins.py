@@ -108,7 +108,7 @@ def _find_classes(objects: Iterable[_FromFile]) -> Iterator[DeviceClass]:
         if manifest.get("kind") != "DeviceClass" or not isinstance(manifest.get("spec"), Mapping):
             continue
         try:
-            record = DeviceClass.from_manifest(convert(manifest, "v1").manifest)
+            record = DeviceClass.from_manifest(convert(manifest, "v1"))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             named = str(mapping(manifest.get("metadata")).get("name"))[:80]
             message = f"holds DeviceClass {named}, which cannot be read"

@@ -358,7 +358,7 @@ def _in_version(kind: Kind, source: str, item: Mapping[str, Any], target: str) -
     # Late: it takes 0.9 MiB and 21 ms, and servers of 1.34 and newer have v1.
     from dra_infra.kubernetes.api.versions import convert
 
-    return convert(whole, target).manifest
+    return convert(whole, target)
 
 
 def _names(item: Mapping[str, Any]) -> tuple[str, str]:

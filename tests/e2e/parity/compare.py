@@ -275,11 +275,7 @@ def stored(case: Case, verdict: Verdict) -> Object:
     hub = {**json.loads(verdict.record.to_go_json()), **header}
     version = case.object["apiVersion"].rpartition("/")[2]
     # Alphas are arranged as v1 is, and nothing else is converted to them.
-    return (
-        {**hub, "apiVersion": case.object["apiVersion"]}
-        if "alpha" in version
-        else convert(hub, version).manifest
-    )
+    return {**hub, "apiVersion": case.object["apiVersion"]} if "alpha" in version else convert(hub, version)
 
 
 def comparable(case: Case, manifest: Mapping[str, Any]) -> Object:
