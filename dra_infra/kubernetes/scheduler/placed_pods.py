@@ -10,7 +10,6 @@ in k8s.io/kube-scheduler/framework.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -37,17 +36,11 @@ class PortRecord:
     """The ports in use on each node."""
 
     def __init__(self) -> None:
-        self._used: dict[int, Counter[HostPort]] = {}
+        self._used: dict[int, set[HostPort]] = {}
 
-    def count(self, ports: Iterable[HostPort], node: int, delta: int) -> None:
-        """Counts a pod more, or less, on a node."""
-        used = self._used.setdefault(node, Counter())
-        for port in ports:
-            used[port] += delta
-            if not used[port]:
-                del used[port]
-        if not used:
-            del self._used[node]
+    def count(self, ports: Iterable[HostPort], node: int) -> None:
+        """Counts a pod more on a node."""
+        self._used.setdefault(node, set()).update(ports)
 
     def refusal(self, ports: Iterable[HostPort], node: int) -> str:
         """Names the port that is taken, in the user's words; empty when none is."""
@@ -66,7 +59,7 @@ class PortRecord:
     def copy(self) -> PortRecord:
         """Copies it, to be changed apart from this one."""
         copied = PortRecord()
-        copied._used = {node: Counter(used) for node, used in self._used.items()}
+        copied._used = {node: set(used) for node, used in self._used.items()}
         return copied
 
 
@@ -93,10 +86,10 @@ class _Watch:
     affinity: AffinityRecord
     spread: SpreadRecord | None
 
-    def count(self, ties: _Ties, node: int, delta: int) -> None:
-        self.affinity.count(ties.affinity, node, delta)
+    def count(self, ties: _Ties, node: int, number: int) -> None:
+        self.affinity.count(ties.affinity, node, number)
         if self.spread is not None:
-            self.spread.count(ties.spread, node, delta)
+            self.spread.count(ties.spread, node, number)
 
     def copy(self) -> _Watch:
         return _Watch(self.affinity.copy(), self.spread.copy() if self.spread else None)
@@ -146,16 +139,6 @@ class PlacedPods:
         """Put a pod on a node, whether or not it may be there."""
         self._count(shape, node, 1)
 
-    def remove(self, shape: PodShape, node: int) -> None:
-        """Take one of the pods of this shape from a node.
-
-        Raises:
-            KeyError: When there is none.
-        """
-        if not self._placed[shape][node]:
-            raise KeyError(node)
-        self._count(shape, node, -1)
-
     def refusal(self, shape: PodShape, node: int) -> str:
         """Why the pods that are there keep one off a node, in the user's words; empty when they do not.
 
@@ -195,15 +178,11 @@ class PlacedPods:
         """A pod is there that the required affinity of the shape names, on any node."""
         return any(self._find_ties(shape, other).affinity.is_near for other in self._placed)
 
-    def _count(self, shape: PodShape, node: int, delta: int) -> None:
+    def _count(self, shape: PodShape, node: int, number: int) -> None:
         nodes = self._placed.setdefault(shape, {})
-        nodes[node] = nodes.get(node, 0) + delta
-        if not nodes[node]:
-            del nodes[node]
-            if not nodes:
-                del self._placed[shape]
+        nodes[node] = nodes.get(node, 0) + number
         if shape.ports:
-            self._ports.count(shape.ports, node, delta)
+            self._ports.count(shape.ports, node)
         touched = self._touched.get(shape)
         if touched is None:
             # A program has thousands of shapes, and most say nothing of other pods: those are not put side by side.
@@ -212,7 +191,7 @@ class PlacedPods:
                 (other, ties) for other in watched if not (ties := self._find_ties(other, shape)).are_none
             ]
         for other, ties in touched:
-            self._watches[other].count(ties, node, delta)
+            self._watches[other].count(ties, node, number)
 
     def _watch(self, shape: PodShape) -> _Watch:
         watch = self._watches.get(shape)

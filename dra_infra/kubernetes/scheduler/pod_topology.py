@@ -94,15 +94,15 @@ class _Counts:
         self.by_key: dict[str, tuple[Places, list[int]]] = {}
         self.total = 0
 
-    def add(self, topology: NodeTopology, key: str, node: int, delta: int) -> None:
+    def add(self, topology: NodeTopology, key: str, node: int, number: int) -> None:
         found = self.by_key.get(key)
         if found is None:
             places = topology.places(key)
             found = self.by_key[key] = places, [0] * len(places.names)
         place = found[0].of[node]
         if place >= 0:
-            found[1][place] += delta
-            self.total += delta
+            found[1][place] += number
+            self.total += number
 
     def at(self, key: str, node: int) -> int:
         found = self.by_key.get(key)
@@ -133,15 +133,15 @@ class AffinityRecord:
     _apart: _Counts = field(default_factory=_Counts)
     _kept_off: _Counts = field(default_factory=_Counts)
 
-    def count(self, ties: AffinityTies, node: int, delta: int) -> None:
-        """Counts *delta* pods more, or less, on a node."""
+    def count(self, ties: AffinityTies, node: int, number: int) -> None:
+        """Counts *number* pods more on a node."""
         if ties.is_near:
             for term in self.shape.near:
-                self._near.add(self.topology, term.topology_key, node, delta)
+                self._near.add(self.topology, term.topology_key, node, number)
         for key in ties.apart:
-            self._apart.add(self.topology, key, node, delta)
+            self._apart.add(self.topology, key, node, number)
         for key in ties.kept_off:
-            self._kept_off.add(self.topology, key, node, delta)
+            self._kept_off.add(self.topology, key, node, number)
 
     @property
     def is_idle(self) -> bool:
@@ -243,16 +243,14 @@ class _Constraint:
         scarce = len(self.domains) < self.told.min_domains
         return self.told.max_skew + (0 if scarce else self.least) - self.own
 
-    def count(self, node: int, delta: int) -> None:
+    def count(self, node: int, number: int) -> None:
         if not self.counted[node]:
             return
         place = self.places.of[node]
         old = self.numbers[place]
-        new = self.numbers[place] = old + delta
+        new = self.numbers[place] = old + number
         self.levels[old] -= 1
         self.levels[new] += 1
-        if new < self.least:
-            self.least = new
         while not self.levels[self.least]:
             self.least += 1
 
@@ -278,12 +276,12 @@ class SpreadRecord:
             for each in shape.spread
         ]
 
-    def count(self, ties: SpreadTies, node: int, delta: int) -> None:
-        """Counts *delta* pods more, or less, on a node."""
+    def count(self, ties: SpreadTies, node: int, number: int) -> None:
+        """Counts *number* pods more on a node."""
         for index in ties:
-            self._constraints[index].count(node, delta)
+            self._constraints[index].count(node, number)
         if ties and self.shape.is_daemon:
-            self._on_node.setdefault(node, Counter()).update(dict.fromkeys(ties, delta))
+            self._on_node.setdefault(node, Counter()).update(dict.fromkeys(ties, number))
 
     def refusal(self, node: int) -> str:
         """Why spreading keeps one off a node, in the user's words; empty when it does not."""
