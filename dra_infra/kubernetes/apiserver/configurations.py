@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector, OpaqueDeviceConfiguration
+from dra_infra.kubernetes.api.device_class import DeviceSelector, OpaqueDeviceConfiguration
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import (
     MAX_COST,
@@ -27,15 +27,8 @@ from dra_infra.kubernetes.api.limits import (
 )
 from dra_infra.kubernetes.api.manifests import NOT_TOLD, SECRET, UNKNOWN
 from dra_infra.kubernetes.api.names import size
-from dra_infra.kubernetes.api.resource_claim import (
-    DeviceSubRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-    ResourceClaimTemplate,
-)
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
-    Judged,
     check_items,
     forbidden,
     invalid,
@@ -90,47 +83,6 @@ def _check(
         yield invalid("cel.compiles", path, expression, checked.detail)
     elif (checked.cost or 0) > MAX_COST:
         yield forbidden("cel.cost", path, "too complex, exceeds cost limit")
-
-
-def find_undecided(record: Judged, release: Release) -> Iterator[str]:
-    """Paths of the expressions in *record* about which nothing can be said here."""
-    for expression, path, derived in _expressions(record):
-        if size(expression) <= MAX_EXPRESSION and compiled(expression, release, derived=derived).undecided:
-            yield path
-
-
-def _expressions(record: Judged) -> Iterator[tuple[str, str, bool]]:
-    if isinstance(record, ResourceClaimTemplate):
-        devices, path = record.spec.spec.devices, "spec.spec.devices"
-    elif isinstance(record, ResourceClaim):
-        devices, path = record.spec.devices, "spec.devices"
-    elif isinstance(record, DeviceClass):
-        yield from _in_selectors(record.spec.selectors, "spec.selectors")
-        return
-    elif record.kind == "DeviceTaintRule":
-        chosen = record.spec.device_selector
-        yield from _in_selectors(chosen.selectors if chosen else None, "spec.deviceSelector.selectors")
-        return
-    else:
-        return
-    for index, request in enumerate(devices.requests or ()):
-        at = f"{path}.requests[{index}]"
-        leaves: list[tuple[str, ExactDeviceRequest | DeviceSubRequest]] = [
-            (f"{at}.firstAvailable[{position}]", sub)
-            for position, sub in enumerate(request.first_available or ())
-        ]
-        if request.exactly is not None:
-            leaves.append((f"{at}.exactly", request.exactly))
-        for place, leaf in leaves:
-            yield from _in_selectors(leaf.selectors, f"{place}.selectors")
-            for position, attribute in enumerate(leaf.derived_attributes or ()):
-                yield attribute.expression, f"{place}.derivedAttributes[{position}].expression", True
-
-
-def _in_selectors(selectors: Sequence[DeviceSelector] | None, path: str) -> Iterator[tuple[str, str, bool]]:
-    for index, selector in enumerate(selectors or ()):
-        if selector.cel is not None:
-            yield selector.cel.expression, f"{path}[{index}].cel.expression", False
 
 
 def check_selectors(

@@ -18,7 +18,6 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.pods import DecodedPods, decode_pod_claims
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.claims import check_claim, check_class
-from dra_infra.kubernetes.apiserver.configurations import find_undecided
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Judged,
@@ -59,7 +58,6 @@ class Verdict:
         unknown_fields: Fields that this server does not know: refused when strict, else dropped with a warning.
         dropped: Fields whose gate is off, which are lost without a word.
         warnings: (path, text) of what the server takes and warns about.
-        undecided: Paths of expressions that are beyond what can be decided here; they are taken for accepted.
         record: What is left of the object; None when it cannot be decoded, and for pods and what makes them.
     """
 
@@ -69,7 +67,6 @@ class Verdict:
     unknown_fields: tuple[str, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     warnings: tuple[tuple[str, str], ...] = ()
-    undecided: tuple[str, ...] = ()
     record: Judged | None = None
 
 
@@ -106,7 +103,6 @@ def judge(
         unknown_fields=decoded.unknown_fields,
         dropped=dropped,
         warnings=warnings,
-        undecided=tuple(find_undecided(record, release)),
         record=record,
     )
 

@@ -17,6 +17,7 @@ from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.apiserver.field_errors import ErrorKind, FieldError
 from dra_infra.kubernetes.apiserver.metadata import GENERATED_SUFFIX
 from dra_infra.kubernetes.apiserver.verdict import Verdict, judge
+from dra_infra.kubernetes.cel.check import check_derived, check_expression
 from dra_infra.target import ClusterTarget
 from tests.e2e.parity.cases import NO_ANSWER, Answer, Case, Object, Recorded
 from tests.e2e.parity.gate_sets import gates_of
@@ -177,11 +178,28 @@ def decided(answer: Answer, verdict: Verdict) -> Answer:
     if answer.code == _FORBIDDEN_CODE and _ADMISSION.search(answer.message):
         # Asked after validation, and about the nodes of a cluster, which we do not know.
         return dataclasses.replace(answer, code=_CREATED_CODE)
-    undecided = set(getattr(verdict, "undecided", ()))
-    if not undecided or answer.code != _INVALID_CODE:
+    if verdict.record is None or answer.code != _INVALID_CODE:
+        return answer
+    undecided = set(_find_undecided(verdict.record.to_manifest(), ""))
+    if not undecided:
         return answer
     causes = tuple(cause for cause in answer.causes if cause.get("field") not in undecided)
     return dataclasses.replace(answer, causes=causes, code=answer.code if causes else _CREATED_CODE)
+
+
+def _find_undecided(value: Any, path: str) -> Iterator[str]:
+    """Paths of the expressions below *value* about which nothing can be said here."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            below = f"{path}.{key}".lstrip(".")
+            if key == "expression" and isinstance(item, str):
+                check = check_derived if "derivedAttributes" in path else check_expression
+                yield from [below] if check(item).undecided else ()
+            else:
+                yield from _find_undecided(item, below)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find_undecided(item, f"{path}[{index}]")
 
 
 _Found = Iterator[tuple[str, str, str]]
