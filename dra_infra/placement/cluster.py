@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -223,45 +222,26 @@ class _Steps:
         return bool(self.why)
 
 
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """The shapes of all nodes for some claims.
-
-    Args:
-        numbers: Number of the shape by node.
-        examples: First node of each shape.
-    """
-
-    numbers: Sequence[int]
-    examples: Sequence[int]
-
-
 class NodeShapes:
     """Finds the shapes of a cluster's nodes; claims that look at the same share them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._known: dict[ReadFields, Shapes] = {}
+        self._known: dict[ReadFields, Sequence[int]] = {}
         self._rest: dict[int, Hashable] = {}
 
-    def of(self, fields: ReadFields) -> Shapes:
-        """The shapes for what is looked at."""
+    def of(self, fields: ReadFields) -> Sequence[int]:
+        """The number of each node's shape, for what is looked at."""
         shapes = self._known.get(fields)
         if shapes is None:
             shapes = self._known[fields] = self._find(fields)
         return shapes
 
-    def _find(self, fields: ReadFields) -> Shapes:
+    def _find(self, fields: ReadFields) -> Sequence[int]:
         describe = _Description(self._cluster, fields, self._rest)
         seen: dict[Hashable, int] = {}
-        numbers: list[int] = []
-        examples: list[int] = []
-        for node in range(len(self._cluster.nodes)):
-            number = seen.setdefault(describe.node(node), len(seen))
-            if number == len(examples):
-                examples.append(node)
-            numbers.append(number)
-        return Shapes(numbers, examples)
+        nodes = range(len(self._cluster.nodes))
+        return [seen.setdefault(describe.node(node), len(seen)) for node in nodes]
 
 
 class _Description:

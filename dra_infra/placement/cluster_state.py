@@ -20,7 +20,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
-from dra_infra.placement.cluster import Cluster, NodeShapes, Shapes
+from dra_infra.placement.cluster import Cluster, NodeShapes
 from dra_infra.placement.demand import Demand, Entry, PodPlan, ReadFields
 from dra_infra.placement.outcomes import Chosen, Impossible, Outcome, Pick
 from dra_infra.placement.placement import DeviceChoice, NodePlacement
@@ -127,8 +127,8 @@ class Attempts:
         self._read_fields: dict[tuple[str, ...], ReadFields] = {}
         self._known: dict[tuple[object, ...], Outcome] = {}
 
-    def shapes(self, demands: Sequence[Demand]) -> Shapes:
-        """The shapes of the nodes for claims that are still to be allocated."""
+    def shapes(self, demands: Sequence[Demand]) -> Sequence[int]:
+        """The number of each node's shape, for claims that are still to be allocated."""
         key = tuple(demand.key for demand in demands)
         fields = self._read_fields.get(key)
         if fields is None:
@@ -137,7 +137,7 @@ class Attempts:
 
     def attempt(self, node: int, demands: Sequence[Demand], in_use: InUse) -> Outcome:
         """Searches a node, or remembers what a node of its shape gave with the same devices in use."""
-        shape = self.shapes(demands).numbers[node]
+        shape = self.shapes(demands)[node]
         key = (tuple(demand.key for demand in demands), shape, in_use.of(node))
         outcome = self._known.get(key)
         if outcome is None:

@@ -181,11 +181,6 @@ class States:
     kinds: Sequence[NodeKind]
     is_exact: bool = True
 
-    @property
-    def is_cut(self) -> bool:
-        """Not all states are there, only those with few pods: what is closed in none of them takes more pods to close."""
-        return any(filling.is_last for kind in self.kinds for filling in kind.fillings)
-
 
 def find_states(
     free: FreeFleet,
@@ -313,7 +308,7 @@ def find_alike(
     """
     refusals = list({each.plan.filter_key: free.refusals(each.plan) for each in pods}.values())
     plans = [each.plan.at({}) for each in pods]
-    shapes = free.attempts.shapes([entry.demand for plan in plans for entry in plan.entries]).numbers
+    shapes = free.attempts.shapes([entry.demand for plan in plans for entry in plan.entries])
     beside = _look_beside(free, pods)
     alike: dict[Hashable, list[int]] = {}
     for node in range(len(free.cluster.nodes)):

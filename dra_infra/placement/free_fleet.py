@@ -230,7 +230,7 @@ class FreeFleet:
             answer.refused.setdefault(plan.refusal, Tally()).add(node)
             return
         demands = _demands(plan)
-        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands)[node]
         outcome = self.attempts.attempt(node, demands, self._in_use)
         if isinstance(outcome, Chosen):
             costs = self._find_costs(plan, node) if self.cluster.device_amounts else ""
@@ -329,7 +329,7 @@ class FreeFleet:
     def _kind(self, plan: PodPlan, node: int) -> tuple[Hashable, ...]:
         """Equal for nodes that take the same pods."""
         demands = _demands(plan.at(self.cluster.offered[node]))
-        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands).numbers[node]
+        shape = tuple(demand.key for demand in demands), self.attempts.shapes(demands)[node]
         return shape, id(self.amounts[node]), self._in_use.of(node)
 
     def _fill_one(self, plan: PodPlan, state: ClusterState, nodes: Sequence[int]) -> tuple[int, Halt | None]:

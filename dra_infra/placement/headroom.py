@@ -104,7 +104,7 @@ def find_room(attempts: Attempts, in_use: InUse, nodes: Sequence[int], probe: Pr
     largest = 0
     for node in nodes:
         # A fill changes what other nodes see only where they share a pool; then `filled` says so.
-        key = (shapes.numbers[node], filled.of(node))
+        key = (shapes[node], filled.of(node))
         claims = known.get(key)
         if claims is None or in_use.is_shared:
             claims = known[key] = _fill(attempts, filled if in_use.is_shared else filled.fork(), node, one)

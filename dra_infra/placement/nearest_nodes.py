@@ -70,7 +70,7 @@ def find_nearest_node(
     seen: set[Hashable] = set()
     for number in candidates:
         demands = state.open_demands(plan.at(free.cluster.offered[number]))
-        shape = free.attempts.shapes(demands).numbers[number]
+        shape = free.attempts.shapes(demands)[number]
         key = (tuple(each.key for each in demands), shape, id(free.amounts[number]), state.key_of(number))
         if key in seen or len(seen) == MOST_STATES:
             continue

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
@@ -36,15 +35,6 @@ class Places:
             value = node.labels.get(key)
             self.of.append(-1 if value is None else seen.setdefault(value, len(seen)))
         self.names: tuple[str, ...] = tuple(seen)
-
-    @cached_property
-    def nodes(self) -> list[list[int]]:
-        """The nodes of each place."""
-        found: list[list[int]] = [[] for _ in self.names]
-        for node, place in enumerate(self.of):
-            if place >= 0:
-                found[place].append(node)
-        return found
 
 
 class NodeTopology:

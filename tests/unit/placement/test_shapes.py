@@ -88,7 +88,7 @@ def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, ran
     attempts = Attempts(cluster)
     in_use = InUse(cluster, SharedPools(cluster), state_of(case))
     shapes = attempts.shapes(demands)
-    event(f"{len(shapes.examples)} shapes of {len(cluster.nodes)} nodes")
+    event(f"{len(set(shapes))} shapes of {len(cluster.nodes)} nodes")
     for node in range(len(cluster.nodes)):
         expected = cluster.search(node, demands, in_use.state)
         found = attempts.attempt(node, demands, in_use)
