@@ -3,25 +3,32 @@
 Every phase is judged by the placement engine: all workloads at once, on a fleet of which some nodes have the plugin and the others the
 driver. Groups are of nodes that are alike, or of all that are left; which workloads move with them is tried in a few orders, and in
 every way where there are few.
+
+A verdict on all pods at once is about the end of a phase. Where a class serves the plugin's resource, old pods take nodes of the driver, and
+a rollout that starts a new pod first may wait for ever on a full cluster: so rollouts are looked at too, on nodes as they are then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from dra_infra.cutover.estate import Estate
-from dra_infra.cutover.rollouts import foresee_rollouts
+from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.cutover.estate import Estate, Unit
 from dra_infra.cutover.sides import Sides
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
-from dra_infra.review.rollout import Outlook
+from dra_infra.review.comparison import NEW
+from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout
 
 MOST_PHASES: Final = 50
 """Groups of nodes that a plan has at most: more than that nobody carries out by hand."""
@@ -110,7 +117,7 @@ class Judge:
         """How workloads that move between two states roll over."""
         if (before, then) not in self._rollouts:
             estate = self.estate
-            self._rollouts[before, then] = foresee_rollouts(
+            self._rollouts[before, then] = _foresee_rollouts(
                 [estate.units[number] for number in sorted(then.units - before.units)],
                 estate.at(before.units),
                 self.sides.at(then.nodes),
@@ -243,3 +250,62 @@ def tell_refused(refused: Refused) -> str:
     head = f"{count_of(refused.nodes, 'node')} at a time"
     says = "does not work" if refused.is_proven else "was not found to work"
     return f"{head} {says}: {refused.why}"
+
+
+_ROLLING: Final = ("Deployment", "StatefulSet")
+
+
+def _foresee_rollouts(
+    units: Sequence[Unit],
+    before: Sequence[Mapping[str, Any]],
+    fleet: Fleet,
+    *,
+    release: Release,
+    taken: Taken,
+) -> dict[ObjectRef, Outlook]:
+    """How the rollout of each Deployment and StatefulSet goes, when all of the phase roll over at once.
+
+    Args:
+        units: The workloads that move.
+        before: All objects before they do.
+        fleet: The nodes of the phase, which have left the plugin.
+        release: Whose scheduler.
+        taken: What is not free of the nodes.
+    """
+    rolling = [(each, pods) for each in units if (pods := _count(each)) is not None]
+    manifests = [*before]
+    for unit, _ in rolling:
+        *others, workload = unit.after
+        metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
+        manifests += [*others, {**workload, "metadata": metadata}]
+    rollovers = [_rollover(unit, pods) for unit, pods in rolling]
+    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken) if rollovers else {}
+    found: dict[ObjectRef, Outlook] = {}
+    for (unit, pods), rollover in zip(rolling, rollovers, strict=True):
+        how_far = progress.get(rollover.new)
+        # Where not even the first new pod finds a place, it is known that there is no room.
+        room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
+        found[unit.ref] = foresee_rollout(
+            unit.after[-1], pods, each=None, room=room, fleet=fleet.name, progress=how_far, in_yaml=True
+        )
+    return found
+
+
+def _count(unit: Unit) -> int | None:
+    """The pods of a workload that rolls over; None for what has no pods yet, or is exchanged in another way."""
+    if unit.before is None or unit.ref.kind not in _ROLLING:
+        return None
+    return next((each.replicas for each in find_pod_templates(unit.after[-1])), None)
+
+
+def _rollover(unit: Unit, pods: int) -> Rollover:
+    is_set = unit.ref.kind == "StatefulSet"
+    rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(unit.after[-1], pods)
+    return Rollover(
+        old=unit.ref,
+        new=replace(unit.ref, name=f"{unit.ref.name}{NEW}"),
+        replicas=pods,
+        running=pods,
+        surge=rollout.surge,
+        unavailable=rollout.unavailable,
+    )

@@ -4,17 +4,19 @@ These are the only expressions that the engine evaluates, and all of them stand 
 has nothing that reads patterns as Go does. Its replacing of all matches goes by the same rules as Go's finding of them:
 leftmost, and no empty match right behind the one before. So matches are found by putting a mark on either side of them.
 
-Upstream: k8s.io/apiserver/pkg/cel/library/regex.go, and FindAll of Go's regexp.
+Go and the engine differ in names of groups and of classes, and in how deeply they nest: Go's tree of an expression is at
+most 1,000 high, and its tables of characters are those of the Go release that a server is built with.
+
+Upstream: k8s.io/apiserver/pkg/cel/library/regex.go, and FindAll and syntax/parse.go of Go's regexp.
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
-
-from dra_infra.kubernetes.cel.pattern_limits import doubt_accepted, doubt_refused, wrong_name
 
 _CONFIGURATION: Final = """
 name: patterns
@@ -56,9 +58,9 @@ def refuse_pattern(pattern: str) -> str:
     """
     value = _evaluate(_COMPILE, pattern=b64encode(pattern.encode()).decode())
     if value.type().name() != "ERROR":
-        if named := wrong_name(pattern):
+        if named := _wrong_name(pattern):
             return f"error parsing regexp: invalid named capture: `{named}`"
-        if doubt := doubt_accepted(pattern):
+        if doubt := _doubt_accepted(pattern):
             raise PatternError(doubt)
         # The engine's dialect knows one escape more.
         return (
@@ -79,7 +81,7 @@ def refuse_pattern(pattern: str) -> str:
     if (
         name == "invalid character class range"
         and place[:2] in ("\\p", "\\P")
-        and (doubt := doubt_refused(place))
+        and (doubt := _doubt_refused(place))
     ):
         raise PatternError(doubt)
     return f"error parsing regexp: {_REASONS.get(name, name)}: `{place}`"
@@ -140,3 +142,82 @@ def _environment() -> Any:
         config=cel.NewEnvConfigFromYaml(_CONFIGURATION),
         variables=dict.fromkeys(("text", "pattern", "marked"), cel.Type.STRING),
     )
+
+
+_MAX_HEIGHT: Final = 1000
+_TOKEN: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\(\?P?<[^>]*>|\(\?[\w-]*[:)]|.", re.DOTALL
+)
+"""Matches what is quoted, an escape, a class, the start of a group, or a character."""
+_NAMED: Final = re.compile(r"\(\?P?<([^>]*)>")
+_CLASS: Final = re.compile(r"\\[pP](?:\{\^?([^}]*)\}|(.))", re.DOTALL)
+_LONG_NAMES: Final = frozenset(
+    {
+        *("any", "assigned", "ascii", "lc", "cn", "casedletter", "combiningmark", "other", "number", "mark"),
+        *("letter", "uppercaseletter", "lowercaseletter", "titlecaseletter", "modifierletter", "otherletter"),
+        *("nonspacingmark", "spacingmark", "enclosingmark", "decimalnumber", "letternumber", "othernumber"),
+        *("punctuation", "connectorpunctuation", "dashpunctuation", "openpunctuation", "closepunctuation"),
+        *("initialpunctuation", "finalpunctuation", "otherpunctuation", "punct", "digit", "cntrl"),
+        *("symbol", "mathsymbol", "currencysymbol", "modifiersymbol", "othersymbol", "unassigned"),
+        *("separator", "spaceseparator", "lineseparator", "paragraphseparator", "control", "format"),
+        *("surrogate", "privateuse"),
+    }
+)
+"""Names of classes that Go knows from 1.25 on, besides those that differ in case only."""
+_NEWER: Final = frozenset({"Kawi", "Nag_Mundari", "Garay", "Gurung_Khema", "Kirat_Rai", "Ol_Onal"}) | {
+    *("Sunuwar", "Todhri", "Tulu_Tigalari", "Sidetic", "Tolong_Siki", "Beria_Erfe", "Tai_Yo")
+}
+"""Scripts of Unicode that the engine knows and Go may not."""
+
+
+def _wrong_name(pattern: str) -> str:
+    """The first group whose name Go does not take, `(?P<é>`; empty when there is none."""
+    for part in _TOKEN.findall(pattern):
+        named = _NAMED.fullmatch(part)
+        if named is not None and not re.fullmatch(r"[A-Za-z0-9_]+", named[1]):
+            return str(part)
+    return ""
+
+
+def _doubt_accepted(pattern: str) -> str:
+    """Why it is not known that Go takes a pattern that the engine takes; empty when it does."""
+    if any(name in _NEWER for name in _classes(pattern)):
+        return "a class of characters that only some releases of Go know"
+    if len(pattern) > _MAX_HEIGHT and _height(pattern) > _MAX_HEIGHT:
+        return "a regular expression that Go may find nested too deeply"
+    return ""
+
+
+def _doubt_refused(pattern: str) -> str:
+    """Why it is not known that Go refuses a pattern in which the engine knows no class; empty when it does."""
+    is_known = any(
+        len(name) < 3 or name.lower().replace("_", "").replace(" ", "").replace("-", "") in _LONG_NAMES
+        for name in _classes(pattern)
+    )
+    varies = any(name != name.title() and name.isascii() for name in _classes(pattern))
+    return "a class of characters that only some releases of Go know" if is_known or varies else ""
+
+
+def _classes(pattern: str) -> Iterator[str]:
+    for long, short in _CLASS.findall(pattern):
+        yield long or short
+
+
+def _height(pattern: str) -> int:
+    """No less than the height of Go's tree.
+
+    A group is one level, with one more for what repeats it, for its alternatives, and for what stands in a row;
+    a prefix that alternatives share is taken out of them, which makes two levels for each of its characters.
+    """
+    depth = deepest = bars = run = longest = 0
+    for part in _TOKEN.findall(pattern):
+        run += 1
+        if part == "|":
+            bars += 1
+            longest, run = max(longest, run), 0
+        elif part == ")":
+            depth -= 1
+        elif part.startswith("(") and not part.endswith(")"):
+            depth += 1
+            deepest, longest, run = max(deepest, depth), max(longest, run), 0
+    return 4 * (deepest + 1) + 2 * min(bars, max(longest, run))
