@@ -109,7 +109,9 @@ class _Patch:
             self._root = _read_document(loader, text)
         finally:
             loader.dispose()
-        self._dash_indent = _dash_indent(self._root, text)
+        self._dash_indent = _dash_indent(self._root, text) or 0
+        self._going: dict[tuple[str, str], list[tuple[int, _Node]]] = {}
+        self._moved: dict[int, int] = {}
 
     def changes(self, old: Any, new: Any) -> Iterator[_Edit]:
         """Yields the edits after which *old*, which the text says, is *new*."""
@@ -131,7 +133,10 @@ class _Patch:
             for comment in self._comments(node):
                 indent = _INDENT.match(self._text, line)
                 yield _Edit(line, line, f"{indent[0] if indent else ''}{comment}\n")
-            yield _Edit(node.start, node.end, _flow(new))
+            self._going = {}
+            self._note(node, old)
+            is_json = self._text.startswith('{"', node.start)
+            yield _Edit(node.start, node.end, self._flow(new, is_json=is_json))
         elif node.keys is not None:
             yield from self._in_mapping(node, node.keys, old, new)
         elif node.items is not None:
@@ -144,13 +149,11 @@ class _Patch:
         stay = [key for key in keys if key in new]
         if not stay:
             raise NotPatchedError("nothing of a mapping stays")
-        for key, (start, value) in keys.items():
-            if key not in new:
-                yield self._removal(keys, key)
-            elif self._stays(value, old[key], new[key]):
-                yield from self._in_value(value, old[key], new[key])
-            else:
-                yield self._anew(start, value, self._entry(key, new[key], indent))
+        goes = {key for key in keys if key not in new or not self._stays(keys[key][1], old[key], new[key])}
+        self._going = {}
+        for key in filter(goes.__contains__, keys):
+            self._note(keys[key][1], old.get(key), key, keys[key][0])
+        edits = [self._anew(*keys[key], self._entry(key, new[key], indent)) for key in stay if key in goes]
         # New keys stand behind the one that is before them, several in their order in one edit.
         added: dict[int, str] = {}
         before = next(iter(stay))
@@ -162,26 +165,63 @@ class _Patch:
                 lines = " " * indent + self._entry(key, value, indent)
                 lead = "" if self._text[at - 1 : at] == "\n" else "\n"
                 added[at] = added.get(at, lead) + lines
-        for at, lines in added.items():
-            yield _Edit(at, at, lines)
+        for key in keys:
+            if key not in new:
+                yield self._removal(keys, key)
+            elif key not in goes:
+                yield from self._in_value(keys[key][1], old[key], new[key])
+        # Behind those inside of what stays, which may be at the same place.
+        yield from (*edits, *(_Edit(at, at, lines) for at, lines in added.items()))
+
+    def _note(self, node: _Node, data: Any, key: str = "", start: int = -1) -> None:
+        """Takes down how a value that goes away is written behind its key, and all in it, for where it comes back."""
+        self._going.setdefault((key, repr(data)), []).append((start, node))
+        for name, (at, below) in (node.keys or {}).items():
+            if isinstance(data, dict) and name in data:
+                # Between brackets a key has no lines of its own.
+                self._note(below, data[name], name, -1 if node.is_flow else at)
+        for (_, below), each in zip(node.items or (), data if isinstance(data, list) else (), strict=False):
+            self._note(below, each, key)
+
+    def _moved_lines(self, key: str, value: Any, indent: int) -> str:
+        """The lines of a key as they are written where they go away, with their comments; empty where they do not."""
+        going = self._going.get((key, repr(value)), [])
+        if not going or going[0][0] < 0:
+            return ""
+        start, node = going.pop(0)
+        line, column = self._line_start(start), self._column(start)
+        lead = line if self._text[line:start].strip() else self._lead(start)
+        lead = line if self._text[lead : lead + column].strip() else lead
+        first, *rest = self._text[lead + column : self._line_end(node.end)].splitlines(keepends=True)
+        shift = indent - column
+        if any(line[: max(-shift, 0)].strip() for line in rest):
+            return ""
+        self._moved[start] = lead
+        moved = (" " * shift + line[max(-shift, 0) :] if line.strip() else line for line in rest)
+        return "".join((first, *moved)).rstrip("\n") + "\n"
 
     def _in_list(self, items: list[tuple[int, _Node]], old: list[Any], new: list[Any]) -> Iterator[_Edit]:
         indent = self._column(items[0][0])
         names = [_identity(each) for each in old], [_identity(each) for each in new]
         for tag, from_old, to_old, from_new, to_new in _steps(*names):
             both = zip(range(from_old, to_old), range(from_new, to_new), strict=False)
-            pairs = list(takewhile(lambda each: _are_versions(old[each[0]], new[each[1]]), both))
+            # Of two objects of which none became the other, comments of the first say nothing of the second.
+            named = ((each, _object_name(old[each[0]]), _object_name(new[each[1]])) for each in both)
+            pairs = [each for each, *_ in takewhile(lambda each: each[1] == each[2], named)]
             for at, to in pairs:
                 start, value = items[at]
                 if self._stays(value, old[at], new[to]):
                     yield from self._in_value(value, old[at], new[to])
                 else:
+                    self._going = {}
+                    self._note(value, old[at])
                     yield self._anew(start, value, self._item(new[to], indent))
             for at in range(from_old + len(pairs), to_old):
                 if len(new) == 0:
                     raise NotPatchedError("nothing of a list stays")
-                yield _Edit(self._lead(items, at), self._line_end(items[at][1].end), "")
-            rest = new[from_new + len(pairs) : to_new]
+                least = self._line_end(items[at - 1][1].end) if at else 0
+                yield _Edit(self._lead(items[at][0], least), self._line_end(items[at][1].end), "")
+            rest, self._going = new[from_new + len(pairs) : to_new], {}
             if rest and tag != "equal":
                 last = from_old + len(pairs) - 1
                 at = self._line_end(items[last][1].end) if last >= 0 else self._line_start(items[0][0])
@@ -190,10 +230,9 @@ class _Patch:
                 lead = "" if at == 0 or self._text[at - 1] == "\n" else "\n"
                 yield _Edit(at, at, lead + "".join(" " * indent + self._item(each, indent) for each in rest))
 
-    def _lead(self, items: list[tuple[int, _Node]], at: int) -> int:
-        """Where the comments begin that stand right above an item: they are of it, and go with it."""
-        start = self._line_start(items[at][0])
-        least = self._line_end(items[at - 1][1].end) if at else 0
+    def _lead(self, at: int, least: int = 0) -> int:
+        """Where the comments begin that stand right above an item or key: they are of it, and go with it."""
+        start = self._line_start(at)
         while start > least:
             above = self._line_start(start - 1)
             if above < least or not self._text[above:start].lstrip(" ").startswith("#"):
@@ -209,7 +248,8 @@ class _Patch:
             return False
         if node.is_flow:
             # One with a comment would lose it where it is written anew.
-            return not _has_lines(new) or bool(node.keys or node.items) or bool(self._comments(node))
+            is_line = not isinstance(new, (Mapping, list)) or not new
+            return is_line or bool(node.keys or node.items) or bool(self._comments(node))
         if isinstance(old, dict) and isinstance(new, Mapping):
             return bool(new) and any(key in new for key in node.keys or ())
         return isinstance(old, list) and isinstance(new, list) and bool(new) and bool(node.items)
@@ -226,13 +266,13 @@ class _Patch:
         if value.is_flow and behind.lstrip(" ").startswith("#"):
             first, break_, rest = lines.partition("\n")
             lines = f"{first}{behind}{break_}{rest}"
-        return _Edit(start, end, lines.rstrip("\n") + self._break(end))
+        return _Edit(start, end, lines.rstrip("\n") + ("\n" if self._text[end - 1 : end] == "\n" else ""))
 
     def _removal(self, keys: dict[str, tuple[int, _Node]], key: str) -> _Edit:
         start, value = keys[key]
         line = self._line_start(start)
         if not self._text[line:start].strip(" "):
-            return _Edit(line, self._line_end(value.end), "")
+            return _Edit(self._moved.get(start, line), self._line_end(value.end), "")
         # The first key behind a dash: the next one takes its place.
         behind = [other for other, (at, _) in keys.items() if at > start]
         if not behind:
@@ -241,26 +281,48 @@ class _Patch:
 
     def _entry(self, key: str, value: Any, indent: int) -> str:
         """The lines of a key, of which the first has no indent."""
-        return f"{write_scalar(key)}:{self._after(value, indent)}"
+        return (
+            self._moved_lines(key, value, indent) or f"{write_scalar(key)}:{self._after(key, value, indent)}"
+        )
 
     def _item(self, value: Any, indent: int) -> str:
         if isinstance(value, Mapping) and value:
-            (first, *rest) = value.items()
-            lines = [
-                self._entry(*first, indent + 2),
-                *(" " * (indent + 2) + self._entry(*each, indent + 2) for each in rest),
-            ]
-            return f"- {''.join(lines)}"
-        return f"- {_flow(value)}\n"
+            return f"- {(' ' * (indent + 2)).join(self._entry(*each, indent + 2) for each in value.items())}"
+        return f"- {self._flow(value)}\n"
 
-    def _after(self, value: Any, indent: int) -> str:
+    def _after(self, key: str, value: Any, indent: int) -> str:
+        if written := self._between(key, value):
+            return f" {written}\n"
         if isinstance(value, Mapping) and value:
             lines = (" " * (indent + 2) + self._entry(key, each, indent + 2) for key, each in value.items())
             return "\n" + "".join(lines)
         if isinstance(value, list) and value:
             below = indent + self._dash_indent
             return "\n" + "".join(" " * below + self._item(each, below) for each in value)
-        return f" {_flow(value)}\n"
+        return f" {self._flow(value)}\n"
+
+    def _between(self, key: str, value: Any) -> str:
+        """A value between quotes or brackets as it is written in one line where it goes away; empty where it is not."""
+        _, node = next(iter(self._going.get((key, repr(value)), ())), (0, _Node(0, 0)))
+        text = self._text[node.start : node.end]
+        return text if text[:1] in ("{", "[", '"', "'") and "\n" not in text else ""
+
+    def _flow(self, value: Any, key: str = "", *, is_json: bool = False) -> str:
+        """A value in one line, in the quotes that it has where it goes away, or those of JSON."""
+        if text := self._between(key, value):
+            return text
+        if isinstance(value, Mapping):
+            names = {each: self._flow(each, is_json=is_json) for each in value}
+            items = (
+                f"{names[each]}: {self._flow(below, each, is_json=is_json)}" for each, below in value.items()
+            )
+            return f"{{{', '.join(items)}}}"
+        if isinstance(value, list):
+            return f"[{', '.join(self._flow(each, key, is_json=is_json) for each in value)}]"
+        written = write_scalar(value)
+        # Between brackets these signs end a plain text.
+        is_quoted = isinstance(value, str) and (is_json or set(written) & set(",[]{}\n"))
+        return json.dumps(value, ensure_ascii=False) if is_quoted else written
 
     def _column(self, at: int) -> int:
         return at - self._line_start(at)
@@ -274,9 +336,6 @@ class _Patch:
             return at
         found = self._text.find("\n", at)
         return len(self._text) if found < 0 else found + 1
-
-    def _break(self, end: int) -> str:
-        return "\n" if end and self._text[end - 1] == "\n" else ""
 
 
 def _steps(old: list[str], new: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
@@ -326,10 +385,6 @@ def _find_comments(text: str) -> list[str]:
     return found
 
 
-def _has_lines(value: Any) -> bool:
-    return isinstance(value, (Mapping, list)) and bool(value)
-
-
 def _identity(item: Any) -> str:
     """Returns the name of an item of a list, else all of it as a text: items are paired by that."""
     if isinstance(item, Mapping) and isinstance(item.get("name"), str):
@@ -346,43 +401,13 @@ def _object_name(item: Any) -> str:
     return f"{group} {metadata.get('namespace')} {metadata['name']}"
 
 
-def _are_versions(one: Any, other: Any) -> bool:
-    """False for two objects of which none became the other: comments of the first say nothing of the second."""
-    return _object_name(one) == _object_name(other)
-
-
-def _flow(value: Any) -> str:
-    """A value in one line."""
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    written = write_scalar(value)
-    # Between brackets these signs end a plain text.
-    return (
-        json.dumps(value, ensure_ascii=False)
-        if isinstance(value, str) and set(written) & set(",[]{}\n")
-        else written
-    )
-
-
-def _dash_indent(node: _Node, text: str) -> int:
-    """How far the dashes of lists stand behind the key above them: that of the first list, else 0."""
+def _dash_indent(node: _Node, text: str) -> int | None:
+    """How far the dashes of lists stand behind the key above them: that of the first list; None where there is none."""
     for start, value in (node.keys or {}).values():
         if value.items and not value.is_flow:
             dash = value.items[0][0]
             return max((dash - text.rfind("\n", 0, dash)) - (start - text.rfind("\n", 0, start)), 0)
-        if value.keys and not value.is_flow and (found := _first_list(value)):
-            return _dash_indent(found, text)
-    return 0
-
-
-def _first_list(node: _Node) -> _Node | None:
-    """The mapping nearest to *node* with a list below one of its keys."""
-    if any(value.items and not value.is_flow for _, value in (node.keys or {}).values()):
-        return node
-    for _, value in (node.keys or {}).values():
-        if not value.is_flow and value.keys and (found := _first_list(value)):
+        if not value.is_flow and (found := _dash_indent(value, text)) is not None:
             return found
     return None
 

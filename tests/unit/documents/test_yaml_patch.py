@@ -161,7 +161,88 @@ def test_an_object_in_the_place_of_another_has_none_of_its_comments():
 def test_a_flow_mapping_stays_one():
     new = data()
     new["metadata"]["labels"]["more"] = "yes"
-    assert 'labels: {app: train, tier: gpu, more: "yes"}\n' in patch(TEXT, new).replace("'", '"')
+    assert """labels: {app: "train", tier: gpu, more: 'yes'}\n""" in patch(TEXT, new)
+
+
+FLAT = """\
+spec:
+  # all of it
+  devices:
+      requests:  # one
+      - name: gpu
+        deviceClassName: "gpu.nvidia.com"  # whole
+        # which of them
+        selectors:
+        - cel:
+            expression: |-
+                one &&
+                two
+      config: [{opaque: {driver: 'x'}}]
+"""
+
+
+def test_what_moves_keeps_its_quotes_comments_and_lines():
+    new = data(FLAT)
+    (request,) = new["spec"]["devices"]["requests"]
+    new["spec"]["devices"]["requests"] = [{"name": request.pop("name"), "exactly": request}]
+    assert patch(FLAT, new) == FLAT.replace(
+        "        deviceClassName", "        exactly:\n          deviceClassName"
+    ).replace(
+        """\
+        # which of them
+        selectors:
+        - cel:
+            expression: |-
+                one &&
+                two
+""",
+        """\
+          # which of them
+          selectors:
+          - cel:
+              expression: |-
+                  one &&
+                  two
+""",
+    )
+
+
+def test_what_moves_as_a_whole_is_indented_as_a_whole():
+    assert patch(FLAT, {"spec": {"spec": data(FLAT)["spec"]}}) == "".join(
+        ["spec:\n  spec:\n", *(f"  {line}" for line in FLAT.splitlines(keepends=True)[1:])]
+    )
+    deep = patch(FLAT, {"spec": {"spec": data(FLAT)["spec"]}})
+    assert patch(deep, data(FLAT)) == FLAT
+
+
+def test_a_comment_of_less_indent_stays_where_it_is():
+    text = "a:\n  b: 1\n# of the file\n  c: '2'\nd: {}\n"
+    assert (
+        patch(text, {"a": {"b": 1, "e": {"c": "2"}}, "d": {}})
+        == "a:\n  b: 1\n  e:\n    c: '2'\n# of the file\nd: {}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("""a: {b: "8", c: '9', d: e}""", """a: {x: {b: "8", c: '9'}, d: e}"""),
+        ("""a: {"b": "8", "c": 9, "d": "e"}""", """a: {"x": {"b": "8", "c": 9}, "d": "e"}"""),
+        ("""a: {b: "8", c: [ "x" ], d: e}""", """a: {x: {b: "8", c: [ "x" ]}, d: e}"""),
+    ],
+)
+def test_a_value_between_brackets_keeps_its_quotes(before: str, after: str):
+    old = data(before + "\n")
+    new = {"a": {"x": {key: old["a"][key] for key in ("b", "c")}, "d": "e"}}
+    assert patch(before + "\n", new) == after + "\n"
+
+
+def test_what_comes_into_an_object_has_no_comment_of_what_went_elsewhere():
+    text = "a:\n- name: one  # the first\n  b: 1\n- name: two\n  b: 2\nc: 3\n"
+    assert (
+        patch(text, {"a": [{"name": "two", "b": 2}], "c": 3, "d": {"name": "one"}})
+        == "a:\n- name: two\n  b: 2\nc: 3\nd:\n  name: one\n"
+    )
 
 
 def test_an_empty_mapping_becomes_a_block():
