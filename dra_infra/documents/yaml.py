@@ -262,10 +262,12 @@ def objects_in(document: Any, *, line: int, path: str = "") -> Iterator[tuple[st
                 line=line,
             )
     kind = document.get("kind")
-    if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
+    # Go writes a list of no objects as null.
+    items = document.get("items", None if kind == "List" else "")
+    if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list | None):
         prefix = f"{path}." if path else ""
         item = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
-        for index, each in enumerate(document["items"]):
+        for index, each in enumerate(items or ()):
             # The items of a typed list need not say what they are.
             whole = {**item, **each} if kind != "List" and isinstance(each, dict) else each
             yield from objects_in(whole, line=line, path=f"{prefix}items[{index}]")

@@ -108,6 +108,21 @@ def test_lists_are_opened_and_empty_documents_passed_over():
     assert [item["kind"] for item in read_manifests(text)] == ["A", "B"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["kind: List\nitems:\n", "kind: List\n", "kind: PodList\nitems: null\n", "kind: List\nitems: [null]\n"],
+)
+def test_a_list_of_nothing_has_no_objects(text: str):
+    assert read_manifests(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["kind: AllowList\nspec: {}\n", "kind: PodList\nitems: {}\n", "kind: List\nitems: 3\n"]
+)
+def test_what_has_no_items_like_a_list_is_an_object(text: str):
+    assert read_manifests(text) == (pyyaml.safe_load(text),)
+
+
 def test_dates_and_keys_stay_strings():
     assert read_manifests("a: 2020-01-01\n1: x\ntrue: z\n") == ({"a": "2020-01-01", "1": "x", "true": "z"},)
 
