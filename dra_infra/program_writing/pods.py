@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from dra_infra.components import pod_specs
 from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.names import is_dns_label
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.specs.attachments import choose_containers
 
@@ -89,7 +90,9 @@ def attach_claims(pod: Mapping[str, Any], claims: Claims) -> AttachedPod | None:
 def _claim_of(entry: Mapping[str, Any], claims: Claims) -> ClaimOfProgram | None:
     for field in ("resourceClaimName", "resourceClaimTemplateName"):
         name = entry.get(field)
-        if len(entry) == 2 and isinstance(name, str) and isinstance(entry.get("name"), str):
+        # What the server refuses as the name of an entry, attach does not take.
+        is_named = isinstance(entry.get("name"), str) and is_dns_label(entry["name"])
+        if len(entry) == 2 and isinstance(name, str) and is_named:
             return claims.get((field, name))
     return None
 
