@@ -16,7 +16,7 @@ from dra_infra.errors import Problem, ScaffoldError
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import count_of
-from dra_infra.program_writing.checking import check_kinds, check_program_text, is_same_object
+from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
 from dra_infra.sources.cluster_objects import READ, without_written
 
@@ -87,7 +87,7 @@ def program_of(
         if each is not None
     ]
     objects = [without_written(each) for _, each in rows]
-    if problems := check_kinds(objects):
+    if problems := check_objects(objects):
         return MigratedProgram("", list(migrated), [], problems)
     there = {_key(each): each for each in running if each.get("kind") in _TAKEN_OVER}
     found = {index: there[_key(each)] for index, each in enumerate(objects) if _key(each) in there}

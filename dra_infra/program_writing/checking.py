@@ -11,6 +11,8 @@ from dra_infra.kubernetes.api.manifests import SECRET, holds_marker, is_name_mad
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.claims import with_server_defaults
+from dra_infra.program_writing.kubernetes_classes import find_misfits
+from dra_infra.program_writing.program import is_typed
 
 _SECONDS = 300.0
 
@@ -21,13 +23,16 @@ def is_same_object(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(one.get(key) == other.get(key) for key in ("apiVersion", "kind", "spec"))
 
 
-def check_kinds(objects: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """`not-in-program` for each of *objects* that has no apiVersion or no kind, and so is no object that Pulumi could make."""
-    return [
-        _problem(str(_reference(each)), "it has no apiVersion or no kind")
-        for each in objects
-        if not all(each.get(key) and isinstance(each[key], str) for key in ("apiVersion", "kind"))
-    ]
+def check_objects(objects: Sequence[Mapping[str, Any]]) -> list[Problem]:
+    """`not-in-program` for each of *objects* that Pulumi cannot make: without apiVersion or kind, or a list where it takes none."""
+    return [_problem(str(_reference(each)), why) for each in objects if (why := _why_not(each))]
+
+
+def _why_not(manifest: Mapping[str, Any]) -> str:
+    if not all(manifest.get(key) and isinstance(manifest[key], str) for key in ("apiVersion", "kind")):
+        return "it has no apiVersion or no kind"
+    paths = list(find_misfits(manifest)) if is_typed(manifest) else []
+    return f"{' and '.join(paths[:3])} is of another type in the class of its kind" if paths else ""
 
 
 def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Problem]:

@@ -97,7 +97,7 @@ def read_claim(manifest: Mapping[str, Any], classes: Classes) -> ComponentCall:
             pass
     try:
         compiled = compile_claim(
-            *([each.value for each in said] for said in (requests, constraints, configs)),
+            *([each.value for each in said] for said in (requests, constraints, configs))
         )
     except InvalidSpecError as error:
         raise CannotSayError(_tell(error.problems[0])) from error
@@ -382,12 +382,7 @@ def read_config(config: Mapping[str, Any]) -> Said:
             and (typed := _typed_config(kind, driver, parameters, keywords)) is not None
         ):
             return typed
-    return make(
-        device_configs.OpaqueConfig,
-        driver=same(driver),
-        parameters=same(parameters),
-        **keywords,
-    )
+    return make(device_configs.OpaqueConfig, driver=same(driver), parameters=same(parameters), **keywords)
 
 
 def _typed_config(

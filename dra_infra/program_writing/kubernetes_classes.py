@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 
 from pulumi import _types
 from pydantic.alias_generators import to_snake
@@ -93,3 +93,44 @@ def fields_of(data: TypedData) -> Mapping[str, tuple[str, TypedData | None]]:
         for key, annotation in written.items()
         if key in spelt
     }
+
+
+@cache
+def _types_at_top(api_version: str, kind: str) -> Mapping[str, Any]:
+    """The types of the fields at the top of an object, as far as Pulumi knows them."""
+    known = find_class(api_version, kind)
+    if known is None:
+        return {"metadata": import_module("pulumi_kubernetes.meta.v1").ObjectMetaArgs}
+    _, package, version, name = known.function.split(".")
+    module = import_module(f"pulumi_kubernetes.{package}.{version}.{name}")
+    return _types.input_type_types(getattr(module, f"{name}InitArgs"))
+
+
+def find_misfits(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Paths at which an object has a list or an object where the class of its kind has another type: Pulumi asserts that."""
+    types = _types_at_top(str(manifest["apiVersion"]), str(manifest["kind"]))
+    for name, value in manifest.items():
+        yield from _misfits(value, types.get(name, Any), name)
+
+
+@cache
+def _plain_type(kind: Any) -> tuple[Any, Mapping[str, Any]]:
+    """A type without what may be an output of it, and the types of its fields."""
+    kind = _types.unwrap_type(kind)
+    return kind, _types.input_type_types(kind) if _types.is_input_type(kind) else {}
+
+
+def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
+    kind, known = _plain_type(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if isinstance(value, list) and origin in (list, Sequence):
+        for index, each in enumerate(value):
+            yield from _misfits(each, arguments[0], f"{path}[{index}]")
+    elif isinstance(value, Mapping) and (_types.is_input_type(kind) or origin in (dict, Mapping)):
+        for name, each in value.items():
+            yield from _misfits(each, known.get(name, arguments[1] if arguments else Any), f"{path}.{name}")
+    elif isinstance(value, Mapping | list) and kind is not Any:
+        # Of several types one has to take it.
+        types = arguments if origin is Union else ()
+        if all(any(_misfits(value, each, path)) for each in types):
+            yield path

@@ -12,20 +12,9 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.names import LABEL_LENGTH
 from dra_infra.migration.outcomes import Remark
-from dra_infra.program_writing.claims import (
-    Classes,
-    ComponentCall,
-    read_claim,
-    read_class,
-    read_taint_rule,
-)
+from dra_infra.program_writing.claims import Classes, ComponentCall, read_claim, read_class, read_taint_rule
 from dra_infra.program_writing.kubernetes_classes import TypedData, argument_of, fields_of, find_class
-from dra_infra.program_writing.pods import (
-    ClaimOfProgram,
-    attach_claims,
-    is_pod_spec,
-    uses_claims,
-)
+from dra_infra.program_writing.pods import ClaimOfProgram, attach_claims, is_pod_spec, uses_claims
 from dra_infra.program_writing.python_text import Call, Name, depth_of, plain, write
 from dra_infra.program_writing.said import CannotSayError
 
@@ -390,6 +379,12 @@ def _function_for(
     if known is not None and {argument_of(each) for each in fields} <= known.arguments.keys():
         return known.function, known.arguments
     return _CUSTOM_RESOURCE if set(fields) <= {"metadata", "spec"} else _ANY_RESOURCE, {}
+
+
+def is_typed(manifest: Mapping[str, Any]) -> bool:
+    """Checks that an object that is written as it is would be of a class that holds its fields to types."""
+    fields = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    return _function_for(str(manifest["apiVersion"]), str(manifest["kind"]), fields)[0] != _ANY_RESOURCE
 
 
 def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

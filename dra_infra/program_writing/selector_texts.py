@@ -14,13 +14,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.errors import SelectorError
 from dra_infra.program_writing.python_text import Call, Joined, Name
 from dra_infra.selectors.any_attribute import AnyAttribute, CapacityAmount, VersionAttribute
-from dra_infra.selectors.attributes import (
-    COMPARISONS,
-    Attribute,
-    BoolAttribute,
-    IntAttribute,
-    TextAttribute,
-)
+from dra_infra.selectors.attributes import COMPARISONS, Attribute, BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.selectors.gpu_selectors import Gpu
 from dra_infra.selectors.reference import Reference, parse_reference
 from dra_infra.selectors.selector import AllOf, AnyOf, Selector, cel, driver, is_comparison

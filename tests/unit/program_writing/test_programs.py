@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dra_infra.documents.yaml import read_manifests, write_manifests
-from dra_infra.program_writing.checking import check_program_text
+from dra_infra.program_writing.checking import check_objects, check_program_text
 from dra_infra.program_writing.program import write_program
 from tests.contract.documents import ROOT
 from tests.unit.program_writing.program_cases import made_by, rows, sorted_objects
@@ -26,6 +26,7 @@ def objects(text: str) -> list[Any]:
 @pytest.mark.parametrize("row", ROWS)
 def test_a_program_of_what_a_row_became_makes_the_same_objects(row: str):
     program = write_program(ROWS[row])
+    assert check_objects(ROWS[row]) == []
     assert made_by(program.text) == sorted_objects(ROWS[row])
     assert check_program_text(program.text, ROWS[row]) == []
 
@@ -156,6 +157,17 @@ spec:
     assert made_by(text) == sorted_objects(found)
 
 
+def test_an_entry_that_attach_does_not_take_is_written_as_it_is():
+    found = objects(
+        SERVE.replace("{name: gpu, resourceClaim", "{name: gpu.5gb, resourceClaim").replace(
+            "[{name: gpu}]", "[{name: gpu.5gb}]"
+        )
+    )
+    program = write_program(found)
+    assert ".attach(" not in program.text
+    assert check_program_text(program.text, found) == []
+
+
 def test_what_attach_would_put_in_another_order_stays_and_says_so():
     found = objects(
         SERVE.replace(
@@ -268,6 +280,40 @@ def test_a_number_that_pulumi_rounds_is_told():
     big = {"apiVersion": "example.com/v1", "kind": "Big", "metadata": {"name": "b"}, "spec": {"n": 2**53 + 1}}
     (problem,) = check_program_text(write_program([*found, big]).text, [*found, big])
     assert (problem.code, problem.path) == ("not-in-program", "Big b")
+
+
+MISFITS = {
+    "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: [1]}": "spec",
+    "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: {port: 1}}}": "spec.ports",
+    "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{name: [b]}]}}": "spec.ports[0].name",
+    "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selector: [b]}}": "spec.selector",
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: {c: d}}}": "data.b",
+    "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{targetPort: {b: 1}}]}}": "spec.ports[0].targetPort",
+    "{apiVersion: example.com/v1, kind: Own, metadata: {name: a, labels: [b]}, spec: [1]}": "metadata.labels",
+    "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, spec: {devices: [1]}}": "spec.devices",
+    "{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: a}, spec: {deviceSelector: [1]}}": "spec.deviceSelector",
+}
+
+
+@pytest.mark.parametrize("text", MISFITS)
+def test_a_list_or_object_that_the_class_of_its_kind_does_not_take_is_told_of_its_object_alone(text: str):
+    (problem,) = check_objects([*objects(SERVE), *objects(text)])
+    assert (problem.code, problem.path) == ("not-in-program", f"{objects(text)[0]['kind']} a")
+    assert f"{MISFITS[text]} is of another type" in problem.message
+
+
+def test_a_type_that_is_one_of_several_is_taken():
+    (found,) = objects(
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: owns.example.com}, "
+        "spec: {versions: [{name: v1, schema: {openAPIV3Schema: {items: {type: string}}}}]}}"
+    )
+    assert check_objects([found]) == []
+
+
+def test_what_no_class_holds_to_types_may_be_anything():
+    found = objects("{apiVersion: example.com/v1, kind: Own, metadata: {name: a}, spec: [1], more: {b: [c]}}")
+    assert check_objects(found) == []
+    assert made_by(write_program(found).text) == found
 
 
 def test_an_object_that_a_program_lacks_is_told():
