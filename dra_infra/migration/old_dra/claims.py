@@ -141,28 +141,24 @@ def _at(items: Any, index: int) -> Manifest:
 def _admin_access(path: str, item: Item, objects: OldObjects) -> None:
     version = str(item.manifest.get("apiVersion")).partition("/")[2]
     if version in _UNLABELLED and not objects.allows_admin_access(item.namespace):
-        item.remarks.decide(
-            path,
-            "admin-access-label",
-            "admin access is refused in a namespace without a label since 1.34",
-            f'label the namespace {ADMIN_ACCESS}: "true", which needs a right of its own',
-        )
+        message = "admin access is refused in a namespace without a label since 1.34"
+        hint = f'label the namespace {ADMIN_ACCESS}: "true", which needs a right of its own'
+        item.remarks.decide(path, "admin-access-label", message, hint)
 
 
 def _leaf(fields: Manifest, places: _Places, remarks: Remarks) -> dict[str, Any]:
     """The fields of a request, or of an alternative, that say which devices are meant."""
     changed = dict(fields)
+    is_nvidia = fields.get("deviceClassName") in (NVIDIA, MIG_CLASS)
     if "selectors" in fields:
-        changed["selectors"] = _selectors(fields["selectors"], places.of("selectors"), remarks)
+        at = places.of("selectors")
+        changed["selectors"] = _selectors(fields["selectors"], at, remarks, nvidia=is_nvidia)
     if fields.get("deviceClassName") == _IMEX_CLASS:
-        remarks.decide(
-            places.of("deviceClassName"),
-            "imex-channel",
-            "the class imex.nvidia.com has no successor; channels come with a ComputeDomain",
-            "make a ComputeDomain, and name the claim template that it makes in the pods",
-        )
+        message = "the class imex.nvidia.com has no successor; channels come with a ComputeDomain"
+        hint = "make a ComputeDomain, and name the claim template that it makes in the pods"
+        remarks.decide(places.of("deviceClassName"), "imex-channel", message, hint)
     invented = {name: value for name, value in fields.items() if name in INVENTED}
-    if not invented or fields.get("deviceClassName") not in (NVIDIA, MIG_CLASS):
+    if not invented or not is_nvidia:
         return changed
     found = read_invented(invented, places.of, remarks)
     if found.is_undecided:
@@ -177,23 +173,33 @@ def _leaf(fields: Manifest, places: _Places, remarks: Remarks) -> dict[str, Any]
     return kept
 
 
-def _selectors(selectors: Any, path: str, remarks: Remarks) -> Any:
+def _selectors(selectors: Any, path: str, remarks: Remarks, *, nvidia: bool = False) -> Any:
     if not isinstance(selectors, list):
         return selectors
+    found = (_in_cel(each, f"{path}[{index}]", remarks) for index, each in enumerate(selectors))
     return [
-        _selector(each, f"{path}[{index}].cel.expression", remarks) for index, each in enumerate(selectors)
+        _selector(each, f"{path}[{index}].cel.expression", remarks, nvidia=nvidia)
+        for index, each in enumerate(found)
     ]
 
 
-def _selector(selector: Any, path: str, remarks: Remarks) -> Any:
+def _in_cel(selector: Any, path: str, remarks: Remarks) -> Any:
+    """The selector with its expression below `cel`, also where it stands for the whole, for `cel`, or beside an empty one."""
+    fields = {name: value for name, value in mapping(selector).items() if value is not None}
+    expression = selector if isinstance(selector, str) else next(iter(fields.values()), None)
+    if not isinstance(expression, str) or len(fields) > 1 or not fields.keys() <= {"cel", "expression"}:
+        return selector
+    remarks.changed(path, "old-shape", "a selector has its expression at cel.expression")
+    return {"cel": {"expression": expression}}
+
+
+def _selector(selector: Any, path: str, remarks: Remarks, *, nvidia: bool) -> Any:
     cel = mapping(selector).get("cel")
     expression = mapping(cel).get("expression")
     if not isinstance(expression, str):
         return selector
-    new = migrate_selector(expression, path, remarks)
-    if new == expression:
-        return selector
-    return {**selector, "cel": {**mapping(cel), "expression": new}}
+    new = migrate_selector(expression, path, remarks, nvidia=nvidia)
+    return selector if new == expression else {**selector, "cel": {**mapping(cel), "expression": new}}
 
 
 def _constraint(constraint: Manifest, path: str, remarks: Remarks) -> Manifest:

@@ -102,12 +102,8 @@ class ClassicClaims:
         spec, remarks = claim_spec(item), item.remarks
         path = "spec.spec" if item.key.kind == "ResourceClaimTemplate" else "spec"
         if spec.get("devices") is not None:
-            remarks.decide(
-                path,
-                "two-shapes",
-                "resourceClassName beside devices: no version takes both",
-                "leave out one of both",
-            )
+            message, hint = "resourceClassName beside devices: no version takes both", "leave out one of both"
+            remarks.decide(path, "two-shapes", message, hint)
             return item.manifest
         asked = self._requests(item, path)
         if asked is None:
@@ -162,27 +158,17 @@ class ClassicClaims:
         if is_parameters(parameters):
             meant = self.meaning_of(parameters)
             if meant is None:
-                item.remarks.decide(
-                    at,
-                    "parameters-not-known",
-                    f"nobody can say what the {kind} means today",
-                    "see its own remarks",
-                )
+                message, hint = f"nobody can say what the {kind} means today", "see its own remarks"
+                item.remarks.decide(at, "parameters-not-known", message, hint)
             elif meant.on_card is not None:
-                item.remarks.decide(
-                    at,
-                    "mig-parent-not-known",
-                    "a card was asked for to be cut into MIG devices, and no pod of the input does that",
-                    "give the pods too, or write claims for mig.nvidia.com and leave this one out",
-                )
+                message = "a card was asked for to be cut into MIG devices, and no pod of the input does that"
+                hint = "give the pods too, or write claims for mig.nvidia.com and leave this one out"
+                item.remarks.decide(at, "mig-parent-not-known", message, hint)
                 return None
             elif meant.parent:
-                item.remarks.decide(
-                    at,
-                    "mig-parent-not-known",
-                    f"the MIG device was to be on the card of {meant.parent}, and may now be on any",
-                    "ask for all MIG devices of one card in one claim, with matchAttribute gpu.nvidia.com/parentUUID",
-                )
+                message = f"the MIG device was to be on the card of {meant.parent}, and may now be on any"
+                hint = "ask for all MIG devices of one card in one claim, with matchAttribute gpu.nvidia.com/parentUUID"
+                item.remarks.decide(at, "mig-parent-not-known", message, hint)
             return None if meant is None else _single(meant)
         if parameters.key.group == GROUP and kind == "ResourceClaimParameters":
             return self._structured(parameters, item, path)
@@ -191,12 +177,8 @@ class ClassicClaims:
             found = self._structured(generated, item, path)
             self.use(generated, is_replaced=found is not None)
             return found
-        item.remarks.decide(
-            at,
-            "parameters-not-known",
-            f"nobody knows what a {kind} means",
-            "write the requests that it stood for",
-        )
+        message, hint = f"nobody knows what a {kind} means", "write the requests that it stood for"
+        item.remarks.decide(at, "parameters-not-known", message, hint)
         return None
 
     def _generated_from(self, parameters: Item) -> Item | None:
@@ -223,12 +205,8 @@ class ClassicClaims:
             )
             return None
         if parameters.manifest.get("shareable") is False:
-            parameters.remarks.lost(
-                "shareable",
-                "old-field-removed",
-                "every claim can be shared by pods",
-                "let one pod name the claim",
-            )
+            message, hint = "every claim can be shared by pods", "let one pod name the claim"
+            parameters.remarks.lost("shareable", "old-field-removed", message, hint)
         found = DeviceRequests([], [])
         for index, (name, group, request) in enumerate(asked):
             today = driver_of_today(name)
@@ -241,12 +219,9 @@ class ClassicClaims:
                 or group.get("vendorParameters")
                 or request.get("vendorParameters")
             ):
-                parameters.remarks.decide(
-                    "driverRequests",
-                    "parameter-not-known",
-                    f"nobody can say what request {index} means today",
-                    "write the request, with its parameters as an opaque config of the claim",
-                )
+                message = f"nobody can say what request {index} means today"
+                hint = "write the request, with its parameters as an opaque config of the claim"
+                parameters.remarks.decide("driverRequests", "parameter-not-known", message, hint)
                 return None
             meant = Meant(own, 1, (expression,) if expression not in ("", "true") else ())
             numbered = meant.name if len(asked) == 1 else f"{meant.name}-{index}"
@@ -267,12 +242,9 @@ class ClassicClaims:
             return CLASSES[name]
         if self._objects.find(GROUP, "DeviceClass", name, "") is not None:
             return name
-        item.remarks.decide(
-            f"{path}.resourceClassName",
-            "class-not-known",
-            f"the class {name or 'without a name'} is not in the input, and no known driver shipped it",
-            "give the file that has it too, or write the DeviceClass of the driver of today",
-        )
+        message = f"the class {name or 'without a name'} is not in the input, and no known driver shipped it"
+        hint = "give the file that has it too, or write the DeviceClass of the driver of today"
+        item.remarks.decide(f"{path}.resourceClassName", "class-not-known", message, hint)
         return None
 
     def _says_nothing(self, item: Item) -> bool:
@@ -315,21 +287,15 @@ class ClassicClaims:
         if reference:
             more = None if item.key.name in CLASSES else self._filters(parameters, today)
             if more is None:
-                remarks.decide(
-                    "parametersRef",
-                    "parameters-not-known",
-                    "nobody can say what the parameters of the class mean today",
-                    "write a DeviceClass with a selector or an opaque config, under a name of its own",
-                )
+                message = "nobody can say what the parameters of the class mean today"
+                hint = "write a DeviceClass with a selector or an opaque config, under a name of its own"
+                remarks.decide("parametersRef", "parameters-not-known", message, hint)
                 return item.manifest
             selectors += more
         if today == name and today not in CLASSES:
-            remarks.decide(
-                "driverName",
-                "driver-not-known",
-                f"nobody knows whether the driver is called {name} today",
-                "look up its name and its DeviceClasses, which it may ship itself",
-            )
+            message = f"nobody knows whether the driver is called {name} today"
+            hint = "look up its name and its DeviceClasses, which it may ship itself"
+            remarks.decide("driverName", "driver-not-known", message, hint)
         remarks.changed(
             "driverName", "classic-shape", "the ResourceClass is a DeviceClass with a selector on the driver"
         )

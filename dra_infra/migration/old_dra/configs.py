@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, text
+from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, driver_of_today, text
 
 API_VERSION: Final = "resource.nvidia.com/v1beta1"
 _OLD_API_VERSIONS: Final = ("gpu.nvidia.com/v1alpha1", "gpu.resource.nvidia.com/v1alpha1")
 _INTERVALS: Final = ("Default", "Short", "Medium", "Long")
+_SHARING_FIELDS: Final = {"timeSlicingSettings": "timeSlicingConfig"}
+"""A field of April 2023, at 25d7bd2c."""
 _MPS_FIELDS: Final[Mapping[str, str]] = {
     "activeThreadPercentage": "defaultActiveThreadPercentage",
     "pinnedDeviceMemoryLimit": "defaultPerDevicePinnedMemoryLimit",
@@ -52,20 +54,14 @@ def _migrate_entry(entry: Any, path: str, remarks: Remarks) -> Any:
         return entry
     kind, at = text(parameters.get("kind")), f"{path}.opaque.parameters"
     if kind == "ImexChannelConfig":
-        remarks.decide(
-            at,
-            "imex-channel",
-            "an ImexChannelConfig has no successor; its claim gets a channel of a ComputeDomain instead",
-            "make a ComputeDomain, and name the claim template that it makes in the pods",
-        )
+        message = "an ImexChannelConfig has no successor; its claim gets a channel of a ComputeDomain instead"
+        hint = "make a ComputeDomain, and name the claim template that it makes in the pods"
+        remarks.decide(at, "imex-channel", message, hint)
         return entry
     if kind not in ("GpuConfig", "MigDeviceConfig"):
-        remarks.decide(
-            at,
-            "parameter-not-known",
-            f"nobody knows a config {kind or 'without a kind'} of {parameters['apiVersion']}",
-            "look it up in the driver's documentation, and write its successor",
-        )
+        message = f"nobody knows a config {kind or 'without a kind'} of {parameters['apiVersion']}"
+        hint = "look it up in the driver's documentation, and write its successor"
+        remarks.decide(at, "parameter-not-known", message, hint)
         return entry
     rest = {
         name: value for name, value in parameters.items() if name not in ("apiVersion", "kind", "sharing")
@@ -74,7 +70,16 @@ def _migrate_entry(entry: Any, path: str, remarks: Remarks) -> Any:
     if "sharing" in parameters:
         migrated["sharing"] = migrate_sharing(parameters["sharing"], kind, f"{at}.sharing", remarks)
     remarks.changed(at, "old-config", f"the {kind} of {parameters['apiVersion']} is one of {API_VERSION} now")
-    driver = NVIDIA if text(opaque.get("driver")) == "gpu.resource.nvidia.com" else opaque.get("driver")
+    driver: Any = driver_of_today(text(opaque.get("driver")))
+    if driver != NVIDIA:
+        message = f"gpu.nvidia.com reads a {kind} that is for it, and this one is for {driver or 'no driver'}"
+        remarks.decide(
+            f"{path}.opaque.driver",
+            "parameter-not-known",
+            message,
+            "write gpu.nvidia.com, or leave the config out",
+        )
+        driver = opaque.get("driver")
     changed = {name: _of_opaque(name, value, driver, migrated) for name, value in opaque.items()}
     return {name: changed if name == "opaque" else value for name, value in entry.items()}
 
@@ -88,8 +93,8 @@ def migrate_sharing(sharing: Any, kind: str, path: str, remarks: Remarks) -> Any
     if not isinstance(sharing, Mapping):
         return sharing
     migrated: dict[str, Any] = {}
-    for name, value in sharing.items():
-        at = f"{path}.{name}"
+    for written, value in sharing.items():
+        at, name = f"{path}.{written}", str(_SHARING_FIELDS.get(written, written))
         if name == "timeSlicingConfig" and isinstance(value, Mapping):
             slicing = _migrate_slicing(value, kind, at, remarks)
             if slicing is not None:
@@ -106,24 +111,18 @@ def sharing_config(sharing: Any, kind: str, path: str, remarks: Remarks) -> dict
     strategy = mapping(sharing).get("strategy")
     if not isinstance(strategy, str) or strategy not in _GATES:
         if sharing:
-            remarks.decide(
-                path,
-                "parameter-not-known",
-                "the sharing is of no strategy that there was, TimeSlicing or MPS",
-                "write a config with a strategy of today, or leave it out",
-            )
+            message = "the sharing is of no strategy that there was, TimeSlicing or MPS"
+            hint = "write a config with a strategy of today, or leave it out"
+            remarks.decide(path, "parameter-not-known", message, hint)
         return None
     migrated = migrate_sharing(sharing, kind, path, remarks)
     if kind == "MigDeviceConfig" and strategy == "TimeSlicing":
         remarks.lost(path, "parameter-lost", "slices of time are not set on MIG devices", "leave it out")
         return None
     gate = _GATES[strategy]
-    remarks.changed(
-        path,
-        "old-config",
-        f"the sharing {strategy} is a {kind} of the claim now, which needs the driver's gate {gate}",
-        f"install the driver with the feature gate {gate}",
-    )
+    message = f"the sharing {strategy} is a {kind} of the claim now, which needs the driver's gate {gate}"
+    hint = f"install the driver with the feature gate {gate}"
+    remarks.changed(path, "old-config", message, hint)
     return {"apiVersion": API_VERSION, "kind": kind, "sharing": migrated}
 
 
@@ -142,12 +141,9 @@ def _migrate_slicing(
         migrated["interval"] = "Default"
         remarks.changed(path, "old-config", "an interval that is left out is written: Default")
     elif migrated["interval"] not in _INTERVALS:
-        remarks.decide(
-            path,
-            "parameter-not-known",
-            f"{migrated['interval']!r} is no interval that the driver knows",
-            f"write one of {', '.join(_INTERVALS)}",
-        )
+        message = f"{migrated['interval']!r} is no interval that the driver knows"
+        hint = f"write one of {', '.join(_INTERVALS)}"
+        remarks.decide(path, "parameter-not-known", message, hint)
     return migrated
 
 
@@ -164,11 +160,8 @@ def _migrate_mps(mps: Mapping[str, Any], path: str, remarks: Remarks) -> dict[st
         if new != name:
             remarks.changed(at, "old-config", f"{name} is called {new} now")
         if new == "defaultPerDevicePinnedMemoryLimit" and any(str(key).isdigit() for key in mapping(value)):
-            remarks.decide(
-                at,
-                "parameter-not-known",
-                "a number named a GPU of the node, and is now a place among the sorted UUIDs of the claim's GPUs",
-                "write defaultPinnedDeviceMemoryLimit if all may have the same, or name GPUs by UUID",
-            )
+            message = "a number named a GPU of the node, and is now a place among the sorted UUIDs of the claim's GPUs"
+            hint = "write defaultPinnedDeviceMemoryLimit if all may have the same, or name GPUs by UUID"
+            remarks.decide(at, "parameter-not-known", message, hint)
         migrated[new] = value
     return migrated

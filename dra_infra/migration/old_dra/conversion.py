@@ -67,7 +67,7 @@ class _Migration:
         return dict(sorted(self._found.items()))
 
     def _workload(self, item: Item) -> None:
-        flat = migrate_pods(item)
+        flat = migrate_pods(item, self._objects)
         manifest, added = self._joining.join(item, flat)
         self._put(item, manifest, [_written(each) for each in added])
 
@@ -113,7 +113,7 @@ class _Migration:
         if item.manifest.get("apiVersion") != _WRITTEN:
             before = str(item.manifest["apiVersion"]).partition("/")[2]
             item.remarks.changed("apiVersion", "old-version", f"{before} is v1 now")
-        return item.manifest if written == item.manifest else written
+        return item.manifest if written == item.written else written
 
     def _of_driver(self, item: Item) -> None:
         group, kind, _ = item.key
@@ -138,13 +138,10 @@ class _Migration:
             return
         if is_parameters(item):
             self._claims.meaning_of(item)
-        if not item.remarks:
-            item.remarks.decide(
-                "",
-                "parameters-not-used",
-                "no claim of the input that could be migrated names it",
-                "give the claims too, or leave it out",
-            )
+        if all(each.outcome == "changed" for each in item.remarks):
+            message = "no claim of the input that could be migrated names it"
+            hint = "give the claims too, or leave it out"
+            item.remarks.decide("", "parameters-not-used", message, hint)
         self._put(item, item.manifest)
 
     def _put(
@@ -154,7 +151,8 @@ class _Migration:
         # What would have become of fields says nothing where the object stays as it is.
         remarks = tuple(each for each in item.remarks if not untouched or each.outcome != "changed")
         if remarks or not untouched:
-            self._found[item.index] = Migrated(manifest=manifest, remarks=remarks, added=tuple(added))
+            kept = item.written if untouched else manifest
+            self._found[item.index] = Migrated(manifest=kept, remarks=remarks, added=tuple(added))
 
 
 def _is_classic_group(group: str) -> bool:

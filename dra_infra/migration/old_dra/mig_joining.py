@@ -121,11 +121,8 @@ class MigJoining:
         for each in (card, *parts):
             self._joined[each.template.index] = self._joined.get(each.template.index, 0) + 1
             self._claims.use(each.parameters, is_replaced=True)
-        item.remarks.changed(
-            path,
-            "mig-joined",
-            f"{', '.join(names)} are requests of one claim now, all on one card: {card.name}",
-        )
+        message = f"{', '.join(names)} are requests of one claim now, all on one card: {card.name}"
+        item.remarks.changed(path, "mig-joined", message)
         return _with_requests(place.spec, card.name, names, name)
 
     def _name(self, item: Item, wanted: str) -> str:

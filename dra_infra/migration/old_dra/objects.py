@@ -18,6 +18,7 @@ INTEL: Final = "gpu.intel.com"
 EXAMPLE: Final = "gpu.example.com"
 
 DRIVERS: Final[Mapping[str, str]] = {
+    "dra.gpu.nvidia.com": NVIDIA,
     "gpu.resource.nvidia.com": NVIDIA,
     "gpu.resource.intel.com": INTEL,
     "gpu.dra.intel.com": INTEL,
@@ -25,7 +26,7 @@ DRIVERS: Final[Mapping[str, str]] = {
 }
 """Names of today of the drivers of classic DRA; their API groups had the same names.
 
-Sources: the chart of NVIDIA/k8s-dra-driver at 77d3dd2a, intel/intel-resource-drivers-for-kubernetes v0.2.0 and v0.3.0, and
+Sources: NVIDIA/k8s-dra-driver at 438ae1a9, and its chart at 77d3dd2a, intel/intel-resource-drivers-for-kubernetes v0.2.0 and v0.3.0, and
 kubernetes-sigs/dra-example-driver at e56da36.
 """
 
@@ -49,9 +50,14 @@ class Remarks:
 
     def __init__(self) -> None:
         self._found: dict[Remark, None] = {}
+        self.moved: tuple[str, str] = ("", "")
+        """The path of a part that was moved, and where it stood, which is what a reader of the file knows."""
 
     def add(self, outcome: Outcome, path: str, code: str, message: str, hint: str = "") -> None:
         """Takes down a remark."""
+        now, written = self.moved
+        if now and f"{path}.".startswith(f"{now}."):
+            path = f"{written}{path.removeprefix(now)}".removeprefix(".")
         self._found[Remark(path, outcome, code, message, hint)] = None
 
     def changed(self, path: str, code: str, message: str, hint: str = "") -> None:
@@ -87,13 +93,22 @@ class Item:
 
     Args:
         index: Its position.
-        manifest: The object.
+        written: The object as it is written.
         remarks: What is said of it.
+
+    Attributes:
+        manifest: The object with name and spec where its kind has them.
     """
 
     index: int
-    manifest: Mapping[str, Any]
+    written: Mapping[str, Any]
     remarks: Remarks = field(default_factory=Remarks, compare=False)
+    manifest: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        in_group = text(self.written.get("apiVersion")).startswith(f"{GROUP}/")
+        manifest = in_place(self.written, self.remarks) if in_group else self.written
+        object.__setattr__(self, "manifest", manifest)
 
     @property
     def key(self) -> Key:
@@ -142,6 +157,48 @@ def meant_in(namespace: str, found: Sequence[Item]) -> Item | None:
     own = [each for each in found if each.namespace == namespace]
     left_open = [each for each in found if not each.namespace]
     return next(reversed(own or left_open), None)
+
+
+_DEPTHS: Final = {"ResourceClaim": 1, "ResourceClaimTemplate": 2}
+_OF_DEVICES: Final = ("requests", "constraints", "config")
+_OF_CLAIM: Final = {"devices", "resourceClassName", "parametersRef", "allocationMode", *_OF_DEVICES}
+
+
+def in_place(manifest: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]:
+    """The object with its name in its metadata, and what a claim asks for below as many `spec` as its kind has."""
+    metadata = manifest.get("metadata") or {}
+    if text(manifest.get("name")) and isinstance(metadata, Mapping) and "name" not in metadata:
+        remarks.changed("name", "old-shape", "an object has its name in its metadata")
+        named = {"name": manifest["name"], **metadata}
+        kept = [each for each in manifest.items() if each[0] != "metadata"]
+        manifest = dict(("metadata", named) if name == "name" else (name, value) for name, value in kept)
+    depth = _DEPTHS.get(text(manifest.get("kind")), 0)
+    levels = [manifest]
+    while depth and len(levels) < 5 and isinstance(levels[-1].get("spec"), Mapping):
+        levels.append(levels[-1]["spec"])
+    found = [at for at, each in enumerate(levels) if depth and not _OF_CLAIM.isdisjoint(each)]
+    at = found[0] if found else depth
+    if not found or (at == depth and ("devices" in levels[at] or "requests" not in levels[at])):
+        return manifest
+    now, written = (".".join(["spec"] * each) for each in (depth, at))
+    outer = {"metadata": levels[1]["metadata"]} if at and depth > 1 and "metadata" in levels[1] else {}
+    strays = [
+        set(each) - {"spec"} - (set() if level else set(outer)) for level, each in enumerate(levels[1:at])
+    ]
+    if len(found) > 1 or any(strays) or (at != depth and levels[at].get("spec") is not None):
+        message, hint = "what the claim asks for stands on several levels", f"write all of it below {now}"
+        remarks.decide(written, "two-shapes", message, hint)
+        return manifest
+    message = f"a {manifest['kind']} has what it asks for at {now}.devices"
+    remarks.changed(written, "old-shape", message)
+    stays = manifest.keys() - _OF_CLAIM if at == 0 else outer if at == 1 else ()
+    claim = {name: value for name, value in levels[at].items() if name not in stays}
+    remarks.moved = (now, written)
+    if "devices" not in claim and "requests" in claim:
+        devices = {name: claim.pop(name) for name in _OF_DEVICES if name in claim}
+        claim, remarks.moved = {**claim, "devices": devices}, (f"{now}.devices", written)
+    rest = {name: value for name, value in manifest.items() if at or name in stays}
+    return {**rest, "spec": {**outer, "spec": claim} if depth > 1 else claim}
 
 
 def _labels(item: Item) -> Mapping[str, Any]:

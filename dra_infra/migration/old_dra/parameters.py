@@ -16,6 +16,7 @@ from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.migration.old_dra.configs import sharing_config
 from dra_infra.migration.old_dra.invented_parameters import INVENTED, Invented, read_invented
 from dra_infra.migration.old_dra.objects import (
+    DRIVERS,
     EXAMPLE,
     INTEL,
     NVIDIA,
@@ -31,6 +32,7 @@ from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 
 MIG_CLASS: Final = "mig.nvidia.com"
+_IS_NO_FIELD: Final = "the kind has no "
 
 
 class Meant(NamedTuple):
@@ -89,7 +91,11 @@ def read_parameters(item: Item) -> Meant | None:
     if spec is not None and not isinstance(spec, Mapping):
         item.remarks.decide("spec", "parameter-not-known", "the spec is no object", "write the claim anew")
         return None
-    return _READERS[driver_of_today(group), kind](mapping(spec), item.remarks)
+    found = _READERS[driver_of_today(group), kind](mapping(spec), item.remarks)
+    # Servers left out what a kind of theirs has not. Kinds of other groups are of articles, and may have meant it.
+    return (
+        None if group not in DRIVERS and any(_IS_NO_FIELD in each.message for each in item.remarks) else found
+    )
 
 
 def _count(spec: Mapping[str, Any], remarks: Remarks) -> int | None:
@@ -97,22 +103,19 @@ def _count(spec: Mapping[str, Any], remarks: Remarks) -> int | None:
     if count is None:
         return 1
     if not is_whole(count) or not 1 <= count <= 2**31:
-        remarks.decide(
-            "spec.count",
-            "parameter-not-known",
-            "the count is no number from 1 on",
-            "write the count of the request",
-        )
+        message, hint = "the count is no number from 1 on", "write the count of the request"
+        remarks.decide("spec.count", "parameter-not-known", message, hint)
         return None
     return int(count)
 
 
 def _read_gpu(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     count = _count(spec, remarks)
-    rest = _Rest(spec, remarks, ("count", "selector", "sharing"))
+    rest = _Rest(spec, remarks, ("count", "selector", "sharing", "migEnabled"))
     if count is None or rest.is_undecided:
         return None
-    selector = spec.get("selector")
+    # Up to March 2023, at a2075fd4, there was no selector, and this stood in its place.
+    selector = spec.get("selector", {"migEnabled": True} if spec.get("migEnabled") is True else None)
     selectors: list[str] = []
     if selector is not None:
         if _asks_for_mig(selector):
@@ -120,12 +123,9 @@ def _read_gpu(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
             if found is None:
                 return None
             if "sharing" in spec:
-                remarks.lost(
-                    "spec.sharing",
-                    "parameter-lost",
-                    "a card is not shared as a whole while it is cut into MIG devices",
-                    "write the sharing into the configs of the MIG devices",
-                )
+                message = "a card is not shared as a whole while it is cut into MIG devices"
+                hint = "write the sharing into the configs of the MIG devices"
+                remarks.lost("spec.sharing", "parameter-lost", message, hint)
             return Meant(NVIDIA, count, on_card=tuple(found))
         found = _read_selector(selector, "gpu", remarks)
         if found is None:
@@ -134,12 +134,9 @@ def _read_gpu(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     config = sharing_config(spec.get("sharing"), "GpuConfig", "spec.sharing", remarks)
     device_class = rest.device_class or NVIDIA
     if device_class == MIG_CLASS and (selectors or config):
-        remarks.decide(
-            "spec",
-            "parameter-not-known",
-            "a profile of MIG beside what is said of a whole GPU",
-            "write a request for mig.nvidia.com",
-        )
+        message = "a profile of MIG beside what is said of a whole GPU"
+        hint = "write a request for mig.nvidia.com"
+        remarks.decide("spec", "parameter-not-known", message, hint)
         return None
     return Meant(device_class, count, (*selectors, *rest.selectors), config)
 
@@ -171,12 +168,8 @@ def _read_selector(selector: Any, device: Device, remarks: Remarks) -> list[str]
             )
             return None
     if meaning is False:
-        remarks.decide(
-            "spec.selector",
-            "parameter-not-known",
-            "no device of the class passes the selector",
-            "write it anew",
-        )
+        message, hint = "no device of the class passes the selector", "write it anew"
+        remarks.decide("spec.selector", "parameter-not-known", message, hint)
         return None
     return []
 
@@ -185,12 +178,8 @@ def _read_mig(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     rest = _Rest(spec, remarks, ("profile", "sharing", "gpuClaimName", "count"))
     profile, count = text(spec.get("profile")), _count(spec, remarks)
     if profile not in mig_profiles():
-        remarks.decide(
-            "spec.profile",
-            "parameter-not-known",
-            "no GPU has a MIG profile of that name",
-            "write one, such as 1g.10gb",
-        )
+        message, hint = "no GPU has a MIG profile of that name", "write one, such as 1g.10gb"
+        remarks.decide("spec.profile", "parameter-not-known", message, hint)
         return None
     if count is None or rest.is_undecided:
         return None
@@ -200,12 +189,9 @@ def _read_mig(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
 
 
 def _read_compute_instance(_: Mapping[str, Any], remarks: Remarks) -> Meant | None:
-    remarks.lost(
-        "spec",
-        "parameter-lost",
-        "a part of a MIG device, a compute instance, is given out by no driver of today",
-        "write a claim for a MIG device of its own, with a profile such as 1g.10gb",
-    )
+    message = "a part of a MIG device, a compute instance, is given out by no driver of today"
+    hint = "write a claim for a MIG device of its own, with a profile such as 1g.10gb"
+    remarks.lost("spec", "parameter-lost", message, hint)
     return None
 
 
@@ -229,12 +215,9 @@ def _read_intel(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
         )
     shared = [name for name in ("memory", "millicores") if spec.get(name)]
     if shared:
-        remarks.lost(
-            f"spec.{shared[0]}",
-            "parameter-lost",
-            "claims shared a card by memory and millicores, and each gets a card of its own now",
-            "let pods share one claim, or ask for a part with capacity where the driver and the cluster have it",
-        )
+        message = "claims shared a card by memory and millicores, and each gets a card of its own now"
+        hint = "let pods share one claim, or ask for a part with capacity where the driver and the cluster have it"
+        remarks.lost(f"spec.{shared[0]}", "parameter-lost", message, hint)
     return Meant(INTEL, count, tuple(each.expression() for each in tests))
 
 
@@ -270,12 +253,8 @@ class _Rest:
         )
         for name in spec:
             if name not in known and name not in INVENTED:
-                remarks.decide(
-                    f"spec.{name}",
-                    "parameter-not-known",
-                    f"the kind has no {name}",
-                    "leave it out, or write what it was to do",
-                )
+                message, hint = f"{_IS_NO_FIELD}{name}", "leave it out, or write what it was to do"
+                remarks.decide(f"spec.{name}", "parameter-not-known", message, hint)
         self._found: Invented = found
 
     @property

@@ -1,4 +1,4 @@
-"""Pods that name claims as up to Kubernetes 1.30, below `source`, in every kind of workload.
+"""Pods that name claims as up to Kubernetes 1.30, below `source`, or as articles do, in every kind of workload.
 
 Without strict decoding a server of today drops `source`, and refuses the entry, which then names nothing.
 """
@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.migration.old_dra.objects import Item, Remarks, replaced
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced
 
 _NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 
 
 class PodPlace(NamedTuple):
@@ -42,33 +43,59 @@ def pod_specs(manifest: Mapping[str, Any]) -> Iterator[PodPlace]:
                 yield PodPlace(steps, _show(steps), spec)
 
 
-def migrate_pods(item: Item) -> Mapping[str, Any]:
-    """The object with each `source` of its pods' claims flat; the very object where there is none."""
+def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
+    """The object with entries of its pods' claims as v1 has them; the very object where all are."""
     manifest = item.manifest
     for place in pod_specs(manifest):
-        entries = place.spec.get("resourceClaims")
-        if not isinstance(entries, list):
-            continue
-        path = f"{place.path}.resourceClaims" if place.path else "resourceClaims"
-        flat = [_flat(each, f"{path}[{index}]", item.remarks) for index, each in enumerate(entries)]
-        if flat != entries:
+        base = f"{place.path}." if place.path else ""
+        for kind in ("initContainers", "containers"):
+            held = place.spec.get(kind)
+            for index, each in enumerate(held if isinstance(held, list) else ()):
+                claims, at = value_at(each, "resources", "claims"), f"{base}{kind}[{index}].resources.claims"
+                named = [{"name": name} if isinstance(name, str) else name for name in _listed(claims)]
+                if claims and named and named != claims:
+                    message = "the claims of a container are a list of objects with a name"
+                    item.remarks.changed(at, "old-shape", message)
+                    manifest = replaced(manifest, (*place.steps, kind, index, "resources", "claims"), named)
+        entries, path = place.spec.get("resourceClaims"), f"{base}resourceClaims"
+        found = _listed(entries)
+        flat = [_flat(each, f"{path}[{index}]", item, objects) for index, each in enumerate(found)]
+        if flat and flat != entries and not any(isinstance(each, str) for each in flat):
+            if found != entries:
+                item.remarks.changed(
+                    path, "old-shape", "the claims of a pod are a list of objects with a name"
+                )
             manifest = replaced(manifest, (*place.steps, "resourceClaims"), flat)
     return manifest
 
 
-def _flat(entry: Any, path: str, remarks: Remarks) -> Any:
-    source = mapping(entry).get("source")
-    if "source" not in mapping(entry):
+def _listed(written: Any) -> list[Any]:
+    """The items of a list, also where one stands alone, or objects stand below their names; empty for all else."""
+    if isinstance(written, str) or "name" in mapping(written):
+        return [written]
+    values = mapping(written).values()
+    if values and all(isinstance(each, Mapping) for each in values):
+        return [{"name": name, **each} for name, each in mapping(written).items()]
+    return written if isinstance(written, list) else []
+
+
+def _flat(entry: Any, path: str, item: Item, objects: OldObjects) -> Any:
+    remarks, source = item.remarks, mapping(entry).get("source")
+    if isinstance(entry, str):
+        there = [objects.find(GROUP, kind, entry, item.namespace) for kind in _KINDS]
+        if there.count(None) == 1:
+            field = _NAMES[there.index(None) - 1]
+            message = f"{field} is written, for of claims and templates the input has one of that name"
+            remarks.changed(path, "old-shape", message)
+            return {"name": entry, field: entry}
+    elif "source" not in mapping(entry):
         return entry
     own = {name: value for name, value in mapping(source).items() if name in _NAMES and value is not None}
-    beside = {name: entry[name] for name in _NAMES if entry.get(name) is not None}
+    beside = {name: value for name, value in mapping(entry).items() if name in _NAMES and value is not None}
     if not isinstance(source, Mapping) or len({**own, **beside}) != 1 or (beside and own and beside != own):
-        remarks.decide(
-            f"{path}.source",
-            "two-shapes",
-            "the entry names no claim and no template, or more than one",
-            "write resourceClaimName or resourceClaimTemplateName on the entry",
-        )
+        message = "the entry names no claim and no template, or more than one"
+        hint = "write resourceClaimName or resourceClaimTemplateName on the entry"
+        remarks.decide(f"{path}.source" if source is not None else path, "two-shapes", message, hint)
         return entry
     remarks.changed(
         f"{path}.source", "pod-claim-source", f"{next(iter(own or beside))} is on the entry itself since 1.31"

@@ -113,12 +113,9 @@ class PropertySelector:
 
     def _memory(self, compare: Callable[[OrderedAttribute, str], Selector], value: Any, path: str) -> Meaning:
         if self._device == "mig":
-            self._remarks.lost(
-                path,
-                "parameter-lost",
-                "this was the memory of the whole card, which its MIG devices do not publish",
-                "select the card's productName, or leave it out",
-            )
+            message = "this was the memory of the whole card, which its MIG devices do not publish"
+            hint = "select the card's productName, or leave it out"
+            self._remarks.lost(path, "parameter-lost", message, hint)
             return None
         amount = quantity_text(value)
         if amount is None:

@@ -64,8 +64,11 @@ _Edit = tuple[int, int, str]
 """Start and end in the text, and what stands there instead."""
 
 
-def migrate_selector(text: str, path: str, remarks: Remarks) -> str:
-    """*text* with every name written anew that is certain; the very text where there is none."""
+def migrate_selector(text: str, path: str, remarks: Remarks, *, nvidia: bool = False) -> str:
+    """*text* with every name written anew that is certain; the very text where there is none.
+
+    With *nvidia* all devices are of that driver, so that `device.attributes["type"].string` can mean one thing only.
+    """
     try:
         tokens = tokenize(text)
     except SyntaxRefusedError:
@@ -76,7 +79,7 @@ def migrate_selector(text: str, path: str, remarks: Remarks) -> str:
         reads.setdefault(read.key, []).append(read)
     told: list[tuple[str, str]] = []
     for same in reads.values():
-        meant = _of_all(same)
+        meant = _of_all(same, nvidia=nvidia)
         if meant is None:
             continue
         if not meant.name:
@@ -89,12 +92,8 @@ def migrate_selector(text: str, path: str, remarks: Remarks) -> str:
     if changed == text:
         return text
     if not _compiles(changed):
-        remarks.decide(
-            path,
-            "selector-not-rewritten",
-            "the selector reads names of an older driver, and is not understood",
-            "write it anew",
-        )
+        message, hint = "the selector reads names of an older driver, and is not understood", "write it anew"
+        remarks.decide(path, "selector-not-rewritten", message, hint)
         return text
     remarks.changed(path, "selector-rewritten", f"the selector reads names of today: {changed}")
     return changed
@@ -230,10 +229,19 @@ def _written(read: _Read) -> str:
     return f"the {read.section} {read.domain}/{read.name}"
 
 
-def _of_all(reads: Sequence[_Read]) -> _Meant | None:
+_TYPES: Final = ("string", "int", "bool", "version", "quantity", "value")
+"""Fields of an attribute or capacity in a slice, which articles write in CEL behind its name."""
+
+
+def _of_all(reads: Sequence[_Read], *, nvidia: bool) -> _Meant | None:
     """Returns what all reads of one name are to be; None where the name is right."""
     tests = [read for read in reads if not read.asks] or list(reads)
-    found = {_meant(read) for read in tests}
+    found: set[_Meant | None] = set(map(_meant, tests))
+    own = reads[0].domain
+    is_name = own in _published("attribute") | _published("capacity") or _misnomer(own) is not None
+    if nvidia and is_name and reads[0].name in _TYPES:
+        named = [read._replace(domain=NVIDIA, name=own) for read in tests]
+        found = {_meant(read) or _Meant(read.section, NVIDIA, own) for read in named}
     if found == {None}:
         return None
     if len(found) == 1:

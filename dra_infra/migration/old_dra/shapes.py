@@ -71,11 +71,8 @@ def without_old_finalizer(manifest: Manifest, remarks: Remarks) -> dict[str, Any
     if not isinstance(finalizers, list) or _OLD_FINALIZER not in finalizers:
         return dict(manifest)
     kept = [each for each in finalizers if each != _OLD_FINALIZER]
-    remarks.changed(
-        "metadata.finalizers",
-        "old-field-removed",
-        f"the finalizer {_OLD_FINALIZER} is left out: the controller of today sets its own",
-    )
+    message = f"the finalizer {_OLD_FINALIZER} is left out: the controller of today sets its own"
+    remarks.changed("metadata.finalizers", "old-field-removed", message)
     changed = {
         name: kept if name == "finalizers" else value
         for name, value in mapping(metadata).items()
@@ -139,23 +136,17 @@ def _request(request: Manifest, path: str, remarks: Remarks) -> dict[str, Any]:
 def _compare(flat: Manifest, exactly: Manifest, path: str, remarks: Remarks) -> None:
     for name, value in flat.items():
         if name in exactly and exactly[name] != value:
-            remarks.decide(
-                f"{path}.{name}",
-                "two-shapes",
-                f"{name} is written twice, on the request and below exactly, with two values; the latter is kept",
-                "see which of them is meant",
-            )
+            message = f"{name} is written twice, on the request and below exactly, with two values; the latter is kept"
+            hint = "see which of them is meant"
+            remarks.decide(f"{path}.{name}", "two-shapes", message, hint)
 
 
 def _prioritized(request: Manifest, alternatives: list[Any], path: str, remarks: Remarks) -> dict[str, Any]:
     beside = [name for name in request if name in v1beta1.EXACT_FIELDS or name == "exactly"]
     if any(request[name] is not None for name in beside):
-        remarks.decide(
-            path,
-            "two-shapes",
-            f"{', '.join(beside)} beside firstAvailable: no version takes both",
-            "leave out one of both",
-        )
+        message = f"{', '.join(beside)} beside firstAvailable: no version takes both"
+        hint = "leave out one of both"
+        remarks.decide(path, "two-shapes", message, hint)
         return dict(request)
     found = []
     for index, each in enumerate(alternatives):
@@ -163,11 +154,8 @@ def _prioritized(request: Manifest, alternatives: list[Any], path: str, remarks:
         if not isinstance(inner, Mapping) or not inner.keys().isdisjoint(each.keys()):
             found.append(each)
             continue
-        remarks.changed(
-            f"{path}.firstAvailable[{index}].exactly",
-            "old-shape",
-            "alternatives have their fields on themselves",
-        )
+        message = "alternatives have their fields on themselves"
+        remarks.changed(f"{path}.firstAvailable[{index}].exactly", "old-shape", message)
         found.append({**{name: value for name, value in each.items() if name != "exactly"}, **inner})
     return {name: found if name == "firstAvailable" else value for name, value in request.items()}
 

@@ -16,7 +16,7 @@ from tests.unit.migration.old_dra_cases import cases, objects_after
 WORDS = (
     "exactly", "basic", "spec", "devices", "requests", "selectors", "source", "metadata", "name", "kind", "GpuClaimParameters",
     "resource.k8s.io/v1", "resource.k8s.io/v1alpha2", "gpu.resource.nvidia.com", "gpu.nvidia.com", "resourceClassName",
-    "parametersRef", "card", "40Gi", "1g.5gb", "MPS", "[secret]", "[unknown]", "\0", "\ud800", "a" * 300,
+    "parametersRef", "resourceClaims", "claims", "cel", "expression", "card", "40Gi", "1g.5gb", "MPS", "[secret]", "[unknown]", "\0", "\ud800", "a" * 300,
 )  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(WORDS),
