@@ -73,8 +73,8 @@ class ClassicClaims:
     def parameters_of(self, item: Item) -> Item | None:
         """The parameters object that a claim or template names, where it is in the input."""
         reference = mapping(claim_spec(item).get("parametersRef"))
-        # Intel's tests wrote the version into the group.
-        group = text(reference.get("apiGroup")).partition("/")[0]
+        # Intel's tests wrote the version into the group, and that of ConfigMaps has no name.
+        group = text(reference.get("apiGroup")).partition("/")[0] or "v1"
         return self._objects.find(
             group, text(reference.get("kind")), text(reference.get("name")), item.namespace
         )
@@ -232,6 +232,10 @@ class ClassicClaims:
         """The DeviceClass in the place of a claim's ResourceClass; None where nobody can say."""
         name = text(claim_spec(item).get("resourceClassName"))
         own = self._objects.find(GROUP, "ResourceClass", name, "")
+        if own is not None and self.migrate_class(own) is own.manifest:
+            message, hint = f"the class {name} stays what it is, and is no DeviceClass", "see its own remarks"
+            item.remarks.decide(f"{path}.resourceClassName", "class-not-known", message, hint)
+            return None
         if own is not None:
             today = driver_of_today(class_driver(own))
             # A class that says no more than the driver's name is the one that the driver ships.

@@ -138,7 +138,8 @@ class OldObjects:
     def find(self, group: str, kind: str, name: str, namespace: str) -> Item | None:
         """The object that *name* means in *namespace*; of several of one name the last, which a cluster would have.
 
-        A file may leave the namespace to whoever applies it: then it means any that has no other of the name.
+        A file may leave the namespace to whoever applies it: then it means any that has no other of the name, and who leaves
+        it open himself means the only one.
         """
         return meant_in(namespace, self._by_key.get(Key(group, kind, name), []) if name else [])
 
@@ -156,7 +157,8 @@ def meant_in(namespace: str, found: Sequence[Item]) -> Item | None:
     """The object that is meant in *namespace*, of several that a name may mean in one namespace or another."""
     own = [each for each in found if each.namespace == namespace]
     left_open = [each for each in found if not each.namespace]
-    return next(reversed(own or left_open), None)
+    is_only = not namespace and len({each.namespace for each in found}) == 1
+    return next(reversed(own or left_open or (found if is_only else ())), None)
 
 
 _DEPTHS: Final = {"ResourceClaim": 1, "ResourceClaimTemplate": 2}

@@ -79,9 +79,16 @@ def is_parameters(item: Item) -> bool:
 
 
 def is_class_parameters(item: Item) -> bool:
-    """Checks that an object is NVIDIA's DeviceClassParameters, whose only word, `sharable`, goes without saying today."""
+    """Checks that an object is NVIDIA's or Intel's parameters of a class, which say of sharing what goes without saying today.
+
+    Intel's for monitoring say more: every GPU of a node, by admin access.
+    """
     group, kind, _ = item.key
-    return driver_of_today(group) == NVIDIA and kind == "DeviceClassParameters"
+    monitors = mapping(item.manifest.get("spec")).get("monitor")
+    of_class = (driver_of_today(group), kind)
+    return of_class == (NVIDIA, "DeviceClassParameters") or (
+        of_class == (INTEL, "GpuClassParameters") and not monitors
+    )
 
 
 def read_parameters(item: Item) -> Meant | None:

@@ -97,6 +97,8 @@ def without_old_status(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
 def _claim_spec(spec: Manifest, path: str, remarks: Remarks) -> dict[str, Any]:
     changed = without(spec, "controller", path, remarks, hint=_NO_CONTROLLER)
     devices = changed.get("devices")
+    if devices is not None:
+        changed = without(changed, "allocationMode", path, remarks, hint=_NO_CONTROLLER)
     requests = mapping(devices).get("requests")
     if isinstance(devices, Mapping) and isinstance(requests, list):
         found = [
