@@ -128,9 +128,8 @@ class ClassicClaims:
         manifest = without_old_finalizer(_with_claim_spec(item, changed), remarks)
         if item.key.kind != "ResourceClaim" or "status" not in manifest:
             return manifest
-        remarks.changed(
-            "status", "old-field-removed", "the status is of an allocation that no scheduler of today reads"
-        )
+        message = "the status is of an allocation that no scheduler of today reads"
+        remarks.changed("status", "old-field-removed", message)
         return {name: value for name, value in manifest.items() if name != "status"}
 
     def _requests(self, item: Item, path: str) -> DeviceRequests | None:
@@ -200,9 +199,8 @@ class ClassicClaims:
             for request in mappings(each.get("requests"))
         ]
         if not asked:
-            parameters.remarks.decide(
-                "driverRequests", "parameter-not-known", "there is no request", "write one"
-            )
+            message, hint = "there is no request", "write one"
+            parameters.remarks.decide("driverRequests", "parameter-not-known", message, hint)
             return None
         if parameters.manifest.get("shareable") is False:
             message, hint = "every claim can be shared by pods", "let one pod name the claim"
@@ -283,9 +281,8 @@ class ClassicClaims:
             return item.manifest
         if not reference and today in CLASSES:
             device_class = "gpu.nvidia.com and mig.nvidia.com" if today == NVIDIA else today
-            remarks.changed(
-                "driverName", "obsolete-object", f"the driver of today ships the DeviceClass {device_class}"
-            )
+            message = f"the driver of today ships the DeviceClass {device_class}"
+            remarks.changed("driverName", "obsolete-object", message)
             return None
         selectors = [driver(today).expression()]
         if reference:
@@ -300,9 +297,8 @@ class ClassicClaims:
             message = f"nobody knows whether the driver is called {name} today"
             hint = "look up its name and its DeviceClasses, which it may ship itself"
             remarks.decide("driverName", "driver-not-known", message, hint)
-        remarks.changed(
-            "driverName", "classic-shape", "the ResourceClass is a DeviceClass with a selector on the driver"
-        )
+        message = "the ResourceClass is a DeviceClass with a selector on the driver"
+        remarks.changed("driverName", "classic-shape", message)
         spec = {"selectors": [{"cel": {"expression": each}} for each in selectors]}
         manifest = {
             **{

@@ -131,9 +131,8 @@ class _Migration:
             self._put(item, None)
             return
         if self._claims.is_generated(item):
-            item.remarks.changed(
-                "", "obsolete-object", "a controller of then wrote it, from an object that is migrated"
-            )
+            message = "a controller of then wrote it, from an object that is migrated"
+            item.remarks.changed("", "obsolete-object", message)
             self._put(item, None)
             return
         if is_parameters(item):

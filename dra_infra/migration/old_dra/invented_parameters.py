@@ -98,17 +98,13 @@ class _Reader:
         elif name == "mode" and value == "exclusive":
             self._told(name, "every claim has its devices for itself")
         elif name in ("mode", "memoryLimit"):
-            self.doubt(
-                name,
-                "a GPU is not shared by a word: there are several ways, and each needs something of the driver",
-                "let the pods share one claim, with MPS and defaultPinnedDeviceMemoryLimit for a limit, or take MIG devices",
-            )
+            message = "a GPU is not shared by a word: there are several ways, and each needs something of the driver"
+            hint = "let the pods share one claim, with MPS and defaultPinnedDeviceMemoryLimit for a limit, or take MIG devices"
+            self.doubt(name, message, hint)
         else:
-            self.doubt(
-                name,
-                "no driver publishes how GPUs are joined",
-                "on a board with NVSwitch a count is enough; across nodes use a ComputeDomain",
-            )
+            message = "no driver publishes how GPUs are joined"
+            hint = "on a board with NVSwitch a count is enough; across nodes use a ComputeDomain"
+            self.doubt(name, message, hint)
 
     def _memory(self, name: str, value: Any) -> None:
         # A bare number may be of any unit.
@@ -122,11 +118,9 @@ class _Reader:
     def _model(self, name: str, value: Any) -> None:
         products = find_products(value) if isinstance(value, str) else ()
         if not products:
-            self._undecided(
-                name,
-                "no GPU is known by that name",
-                'write device.attributes["gpu.nvidia.com"].productName == "..."',
-            )
+            message = "no GPU is known by that name"
+            hint = 'write device.attributes["gpu.nvidia.com"].productName == "..."'
+            self._undecided(name, message, hint)
             return
         self.tests.append(gpu.product.one_of(*products) if len(products) > 1 else gpu.product == products[0])
         self._told(name, f"the model is the product name of {' or '.join(products)}")
@@ -149,9 +143,8 @@ class _Reader:
             elif text(each).lower() in _OF_CONTAINERS:
                 self._told(at, f"{each} was for the container runtime; the driver of today gives it unasked")
             else:
-                self._undecided(
-                    at, "no GPU has a capability of that name", "write a selector for what is meant"
-                )
+                message, hint = "no GPU has a capability of that name", "write a selector for what is meant"
+                self._undecided(at, message, hint)
 
     def _told(self, name: str, message: str) -> None:
         self._remarks.changed(self._at(name), "parameter-rewritten", message)

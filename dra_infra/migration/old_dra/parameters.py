@@ -217,9 +217,8 @@ def _read_intel(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     if isinstance(memory, int) and is_whole(memory) and memory > 0:
         tests.append(capacity(f"{INTEL}/memory") >= f"{memory}Mi")
     elif memory:
-        remarks.decide(
-            "spec.memory", "parameter-not-known", "the memory is no number of MiB", "write the test anew"
-        )
+        message, hint = "the memory is no number of MiB", "write the test anew"
+        remarks.decide("spec.memory", "parameter-not-known", message, hint)
     shared = [name for name in ("memory", "millicores") if spec.get(name)]
     if shared:
         message = "claims shared a card by memory and millicores, and each gets a card of its own now"

@@ -62,9 +62,8 @@ def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
         flat = [_flat(each, f"{path}[{index}]", item, objects) for index, each in enumerate(found)]
         if flat and flat != entries and not any(isinstance(each, str) for each in flat):
             if found != entries:
-                item.remarks.changed(
-                    path, "old-shape", "the claims of a pod are a list of objects with a name"
-                )
+                message = "the claims of a pod are a list of objects with a name"
+                item.remarks.changed(path, "old-shape", message)
             manifest = replaced(manifest, (*place.steps, "resourceClaims"), flat)
     return manifest
 
@@ -97,9 +96,8 @@ def _flat(entry: Any, path: str, item: Item, objects: OldObjects) -> Any:
         hint = "write resourceClaimName or resourceClaimTemplateName on the entry"
         remarks.decide(f"{path}.source" if source is not None else path, "two-shapes", message, hint)
         return entry
-    remarks.changed(
-        f"{path}.source", "pod-claim-source", f"{next(iter(own or beside))} is on the entry itself since 1.31"
-    )
+    message = f"{next(iter(own or beside))} is on the entry itself since 1.31"
+    remarks.changed(f"{path}.source", "pod-claim-source", message)
     changed: dict[str, Any] = {}
     for name, value in entry.items():
         if name == "source":

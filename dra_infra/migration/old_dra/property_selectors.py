@@ -89,9 +89,8 @@ class PropertySelector:
 
     def _test(self, name: str, value: Any, path: str) -> Meaning:
         if name == "index":
-            self._remarks.lost(
-                path, "parameter-lost", "GPUs are not numbered any more", "select by uuid, or leave it out"
-            )
+            message, hint = "GPUs are not numbered any more", "select by uuid, or leave it out"
+            self._remarks.lost(path, "parameter-lost", message, hint)
             return None
         if name == "migEnabled" and isinstance(value, bool):
             return value == (self._device == "mig")
