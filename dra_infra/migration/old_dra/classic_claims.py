@@ -29,6 +29,13 @@ from dra_infra.selectors.selector import driver
 _NO_CONTROLLER: Final = "nothing is to be done: a claim is allocated when its first pod is scheduled"
 
 
+_OF_CLASS: Final = (
+    *("apiVersion", "kind", "metadata", "spec", "status"),
+    *("driverName", "parametersRef", "suitableNodes", "structuredParameters"),
+)
+"""Fields of a ResourceClass; articles have others, which nobody reads."""
+
+
 class DeviceRequests(NamedTuple):
     """The devices that a claim asks for.
 
@@ -73,10 +80,8 @@ class ClassicClaims:
     def parameters_of(self, item: Item) -> Item | None:
         """The parameters object that a claim or template names, where it is in the input."""
         reference = mapping(claim_spec(item).get("parametersRef"))
-        # Intel's tests wrote the version into the group, and that of ConfigMaps has no name.
-        group = text(reference.get("apiGroup")).partition("/")[0] or "v1"
         return self._objects.find(
-            group, text(reference.get("kind")), text(reference.get("name")), item.namespace
+            _group_of(reference), text(reference.get("kind")), text(reference.get("name")), item.namespace
         )
 
     def use(self, parameters: Item, *, is_replaced: bool) -> None:
@@ -256,9 +261,8 @@ class ClassicClaims:
     def class_parameters_of(self, item: Item) -> Item | None:
         """The parameters object that a ResourceClass names, where it is in the input."""
         reference = mapping(item.manifest.get("parametersRef"))
-        group = text(reference.get("apiGroup")).partition("/")[0]
-        namespace = text(reference.get("namespace"))
-        return self._objects.find(group, text(reference.get("kind")), text(reference.get("name")), namespace)
+        names = (text(reference.get(name)) for name in ("kind", "name", "namespace"))
+        return self._objects.find(_group_of(reference), *names)
 
     def migrate_class(self, item: Item) -> Mapping[str, Any] | None:
         """The DeviceClass in the place of a ResourceClass; None where its driver ships one, the object where nobody knows."""
@@ -266,6 +270,13 @@ class ClassicClaims:
         today = driver_of_today(name)
         fields = {**mapping(item.manifest.get("spec")), **item.manifest}
         without(fields, "suitableNodes", "", remarks, hint=NODE_SELECTOR)
+        if strays := [name for name, value in fields.items() if value and name not in _OF_CLASS]:
+            message, hint = (
+                f"a ResourceClass has no {strays[0]}",
+                "write what it was to do into a DeviceClass",
+            )
+            remarks.decide(strays[0], "parameter-not-known", message, hint)
+            return item.manifest
         reference = fields.get("parametersRef")
         parameters = self.class_parameters_of(item) if reference else None
         if parameters is not None and is_class_parameters(parameters):
@@ -324,6 +335,11 @@ class ClassicClaims:
             found.append(expression)
         self.use(parameters, is_replaced=not manifest.get("vendorParameters"))
         return None if manifest.get("vendorParameters") else found
+
+
+def _group_of(reference: Mapping[str, Any]) -> str:
+    # Intel's tests wrote the version into the group, articles write apiVersion, and the group of ConfigMaps has no name.
+    return (text(reference.get("apiGroup")) or text(reference.get("apiVersion")) or "v1").partition("/")[0]
 
 
 def class_driver(item: Item) -> str:

@@ -126,11 +126,13 @@ class _Reader:
         self._told(name, f"the model is the product name of {' or '.join(products)}")
 
     def _profile(self, name: str, value: Any) -> None:
-        if text(value) not in mig_profiles():
+        # The device plugin's name of it begins with mig-.
+        value = text(value).removeprefix("mig-")
+        if value not in mig_profiles():
             self._undecided(name, "no GPU has a MIG profile of that name", "write one, such as 1g.10gb")
             return
         self.is_mig = True
-        self.tests.append(gpu.profile == text(value))
+        self.tests.append(gpu.profile == value)
         self._told(name, f"the profile {value} is a selector on devices of mig.nvidia.com now")
 
     def _capabilities(self, name: str, value: Any) -> None:

@@ -139,6 +139,9 @@ def _read_gpu(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
             return None
         selectors += found
     config = sharing_config(spec.get("sharing"), "GpuConfig", "spec.sharing", remarks)
+    if config is None and spec.get("sharing"):
+        # No driver took it; articles write strategy: MIG.
+        return None
     device_class = rest.device_class or NVIDIA
     if device_class == MIG_CLASS and (selectors or config):
         message = "a profile of MIG beside what is said of a whole GPU"
