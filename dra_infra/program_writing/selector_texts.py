@@ -17,7 +17,7 @@ from dra_infra.selectors.any_attribute import AnyAttribute, CapacityAmount, Vers
 from dra_infra.selectors.attributes import COMPARISONS, Attribute, BoolAttribute, IntAttribute, TextAttribute
 from dra_infra.selectors.gpu_selectors import Gpu
 from dra_infra.selectors.reference import Reference, parse_reference
-from dra_infra.selectors.selector import AllOf, AnyOf, Selector, cel, driver, is_comparison
+from dra_infra.selectors.selector import AllOf, AnyOf, Not, Selector, cel, driver, is_comparison
 
 
 class WrittenSelector(NamedTuple):
@@ -224,4 +224,9 @@ def _term(selector: Selector) -> str:
 
 def _written(selector: Selector) -> str:
     """The selector as the user writes it; attributes were made with the package in front, and the test of a driver was not."""
-    return re.sub(r"\A(~?)driver\(", r"\1dra.driver(", repr(selector))
+    if isinstance(selector, Not):
+        return f"~{_term(selector._operand)}"  # noqa: SLF001
+    for kind, operator in ((AllOf, " & "), (AnyOf, " | ")):
+        if isinstance(selector, kind):
+            return operator.join(map(_term, _flat(selector, kind)))
+    return re.sub(r"\Adriver\(", "dra.driver(", repr(selector))

@@ -44,6 +44,17 @@ def evaluated(code: Any) -> Selector:
     return found
 
 
+@pytest.mark.parametrize(
+    "selector",
+    [
+        dra.gpu.product.exists() & (dra.gpu.profile.exists() | dra.driver("gpu.nvidia.com")),
+        ~(dra.driver("gpu.nvidia.com") & ~dra.driver("gpu.example.com")) | (dra.gpu.memory >= "40Gi"),
+    ],
+)
+def test_the_test_of_a_driver_is_of_the_package_wherever_it_stands(selector: Selector):
+    assert evaluated(read_selector(selector.expression()).code).expression() == selector.expression()
+
+
 @given(SELECTORS)
 def test_a_selector_compiles_to_the_text_that_it_was_read_from(selector: Selector):
     found = read_selector(selector.expression())
