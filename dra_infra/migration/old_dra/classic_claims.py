@@ -311,15 +311,10 @@ class ClassicClaims:
         message = "the ResourceClass is a DeviceClass with a selector on the driver"
         remarks.changed("driverName", "classic-shape", message)
         spec = {"selectors": [{"cel": {"expression": each}} for each in selectors]}
-        manifest = {
-            **{
-                each: item.manifest[each]
-                for each in ("apiVersion", "kind", "metadata")
-                if each in item.manifest
-            },
-            "spec": spec,
+        kept = {
+            each: item.manifest[each] for each in ("apiVersion", "kind", "metadata") if each in item.manifest
         }
-        return {**manifest, "kind": "DeviceClass"}
+        return {**kept, "kind": "DeviceClass", "spec": spec}
 
     def _filters(self, parameters: Item | None, today: str) -> list[str] | None:
         if parameters is None or parameters.key[:2] != (GROUP, "ResourceClassParameters"):
