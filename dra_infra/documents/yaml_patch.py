@@ -281,9 +281,8 @@ class _Patch:
 
     def _entry(self, key: str, value: Any, indent: int) -> str:
         """The lines of a key, of which the first has no indent."""
-        return (
-            self._moved_lines(key, value, indent) or f"{write_scalar(key)}:{self._after(key, value, indent)}"
-        )
+        moved = self._moved_lines(key, value, indent)
+        return moved or f"{write_scalar(key)}:{self._after(key, value, indent)}"
 
     def _item(self, value: Any, indent: int) -> str:
         if isinstance(value, Mapping) and value:
@@ -302,10 +301,12 @@ class _Patch:
         return f" {self._flow(value)}\n"
 
     def _between(self, key: str, value: Any) -> str:
-        """A value between quotes or brackets as it is written in one line where it goes away; empty where it is not."""
+        """A value between quotes or brackets, or a number, as it is written in one line where it goes away; empty where it is not."""
         _, node = next(iter(self._going.get((key, repr(value)), ())), (0, _Node(0, 0)))
         text = self._text[node.start : node.end]
-        return text if text[:1] in ("{", "[", '"', "'") and "\n" not in text else ""
+        # n and 0x1F are another value to some readers, so what stays is not written in another way.
+        is_kept = isinstance(value, (bool, int, float)) or text[:1] in ("{", "[", '"', "'")
+        return text if is_kept and "\n" not in text else ""
 
     def _flow(self, value: Any, key: str = "", *, is_json: bool = False) -> str:
         """A value in one line, in the quotes that it has where it goes away, or those of JSON."""

@@ -229,6 +229,8 @@ def test_a_comment_of_less_indent_stays_where_it_is():
         ("""a: {b: "8", c: '9', d: e}""", """a: {x: {b: "8", c: '9'}, d: e}"""),
         ("""a: {"b": "8", "c": 9, "d": "e"}""", """a: {"x": {"b": "8", "c": 9}, "d": "e"}"""),
         ("""a: {b: "8", c: [ "x" ], d: e}""", """a: {x: {b: "8", c: [ "x" ]}, d: e}"""),
+        # Kustomize reads a text here, and kubectl a truth value.
+        ("""a: {b: n, c: 0x1F, d: e}""", """a: {x: {b: n, c: 0x1F}, d: e}"""),
     ],
 )
 def test_a_value_between_brackets_keeps_its_quotes(before: str, after: str):
