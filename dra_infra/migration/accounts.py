@@ -69,9 +69,11 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
     names = _find_names(manifest, read)
     hint = "change it by hand, if it asks for devices or counts them"
     for path, found, where in islice(names, _MOST_TOLD):
-        yield Remark(
-            path, "decide", "resource-in-text", f"{found} stands in a {where} that is not read", hint
-        )
+        if form := find_other_form(found):
+            yield Remark(path, "decide", "other-device-form", f"{found} is {form.what}", form.hint)
+            continue
+        message = f"{found} stands in a {where} that is not read"
+        yield Remark(path, "decide", "resource-in-text", message, hint)
     if left := sum(1 for _ in names):
         message = f"{count_of(left, 'more place')} with resources of the plugin, in fields and texts that are not read"
         yield Remark("", "decide", "resource-in-text", message, hint)
@@ -98,15 +100,22 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
     """Each field or item with its path, and whether its name is that of a resource."""
     if isinstance(value, Mapping):
         for key, below in value.items():
-            # Dynamo has limits without the vendor's domain.
-            is_gpu = key == "gpu" and path.endswith((".limits", ".requests"))
-            if is_gpu or _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
-                yield f"{path}[{key}]", below, True
+            if _asks(path, str(key)) or _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
+                yield from [(f"{path}[{key}]", below, True)] if str(below) != "0" else ()
             elif key not in _ELSEWHERE:
                 yield f"{path}.{key}" if path else str(key), below, False
     elif isinstance(value, list):
         for number, below in enumerate(value):
             yield f"{path}[{number}]", below, False
+
+
+def _asks(path: str, name: str) -> bool:
+    """True for a field that gets devices: Dynamo and vLLM leave the domain out, KAI and Run:ai have annotations."""
+    if path.endswith("annotations"):
+        return name in ("gpu-fraction", "gpu-memory")
+    if not path.endswith((".limits", ".requests", ".resources")):
+        return False
+    return bool(name == "gpu" or find_other_form(name) or not isinstance(read_resource(name, None), str))
 
 
 class Limits(NamedTuple):
@@ -296,25 +305,21 @@ def _limit_range(manifest: Mapping[str, Any]) -> Iterator[Remark]:
 
 
 def _autoscaler(manifest: Mapping[str, Any]) -> Iterator[Remark]:
+    code = "metric-of-resource"
     hint = "scale by a metric of the devices, such as DCGM_FI_DEV_GPU_UTIL with KUBERNETES_ENABLE_DRA"
     for index, each in enumerate(mappings(value_at(manifest, "spec", "metrics"))):
         for kind in ("external", "object", "pods"):
             metric = mapping(value_at(each, kind, "metric"))
             selected = mapping(value_at(metric, "selector", "matchLabels")).values()
-            if found := next(
-                filter(None, map(_NAMED.search, map(str, (metric.get("name"), *selected)))), None
-            ):
+            names = map(_NAMED.search, map(str, (metric.get("name"), *selected)))
+            if found := next(filter(None, names), None):
                 message = f"{found[0]}: a metric that counts the resource has nothing of pods with claims"
-                yield Remark(
-                    f"spec.metrics[{index}].{kind}.metric", "decide", "metric-of-resource", message, hint
-                )
+                yield Remark(f"spec.metrics[{index}].{kind}.metric", "decide", code, message, hint)
         for kind in ("resource", "containerResource"):
             name = value_at(each, kind, "name")
             if isinstance(name, str) and is_device(name):
                 message = f"{name}: pods with claims have no usage of it"
-                yield Remark(
-                    f"spec.metrics[{index}].{kind}.name", "decide", "metric-of-resource", message, hint
-                )
+                yield Remark(f"spec.metrics[{index}].{kind}.name", "decide", code, message, hint)
 
 
 def _migrate_queue(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:

@@ -106,14 +106,13 @@ class Asked(NamedTuple):
 
 
 _OTHERS: Final[Mapping[str, Asked]] = {
-    "amd.com/gpu": Asked("amd.com/gpu", "gpu", "gpu.amd.com", attribute=("gpu.amd.com/type", "amdgpu")),
-    "gpu.intel.com/i915": Asked(
-        "gpu.intel.com/i915", "gpu", "gpu.intel.com", attribute=("gpu.intel.com/driver", "i915")
-    ),
-    "gpu.intel.com/xe": Asked(
-        "gpu.intel.com/xe", "gpu", "gpu.intel.com", attribute=("gpu.intel.com/driver", "xe")
-    ),
-    "habana.ai/gaudi": Asked("habana.ai/gaudi", "gpu", "gaudi.intel.com"),
+    resource: Asked(resource, "gpu", class_name, attribute=attribute)
+    for resource, class_name, attribute in (
+        ("amd.com/gpu", "gpu.amd.com", ("gpu.amd.com/type", "amdgpu")),
+        ("gpu.intel.com/i915", "gpu.intel.com", ("gpu.intel.com/driver", "i915")),
+        ("gpu.intel.com/xe", "gpu.intel.com", ("gpu.intel.com/driver", "xe")),
+        ("habana.ai/gaudi", "gaudi.intel.com", None),
+    )
 }
 """Resources of other plugins with a DRA driver. Source: the READMEs of ROCm/k8s-device-plugin, Intel's device plugins for
 Kubernetes and HabanaAI's plugin; the drivers are those of catalog/data/drivers.yaml."""
@@ -131,53 +130,43 @@ class OtherForm(NamedTuple):
     hint: str
 
 
-_OTHER_FORMS: Final[tuple[tuple[re.Pattern[str], OtherForm], ...]] = (
-    (
-        re.compile(r"amd\.com/[sdtqc]px_nps[0-9]+"),
-        OtherForm(
-            "a GPU or a part of one by its partition mode; the driver gpu.amd.com says it by attributes",
-            "ask for gpu.amd.com with a selector on type, amdgpu or amdgpu-partition, and on partitionProfile",
-        ),
+_OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
+    r"amd\.com/[sdtqc]px_nps[0-9]+": OtherForm(
+        "a GPU or a part of one by its partition mode; the driver gpu.amd.com says it by attributes",
+        "ask for gpu.amd.com with a selector on type, amdgpu or amdgpu-partition, and on partitionProfile",
     ),
-    (
-        re.compile(r"gpu\.intel\.com/(?:i915_|xe_)?monitoring"),
-        OtherForm(
-            "access to all GPUs of a node beside those that use them",
-            "write a claim for gpu.intel.com with allocationMode: All and adminAccess: true, in a namespace with the "
-            'label resource.kubernetes.io/admin-access: "true"',
-        ),
+    r"gpu\.intel\.com/(?:i915_|xe_)?monitoring": OtherForm(
+        "access to all GPUs of a node beside those that use them",
+        "write a claim for gpu.intel.com with allocationMode: All and adminAccess: true, in a namespace with the "
+        'label resource.kubernetes.io/admin-access: "true"',
     ),
-    (
-        re.compile(r"nvidia\.com/[A-Z][A-Za-z0-9_-]*-[0-9]+[ABCQ]"),
-        OtherForm(
-            "a vGPU of a virtual machine, and no DRA driver that is known here gives vGPUs",
-            "leave its nodes to the plugin of KubeVirt",
-        ),
+    r"nvidia\.com/[A-Z][A-Za-z0-9_-]*-[0-9]+[ABCQ]": OtherForm(
+        "a vGPU of a virtual machine, and no DRA driver that is known here gives vGPUs",
+        "leave its nodes to the plugin of KubeVirt",
     ),
-    (
-        re.compile(r"nvidia\.com/(?:pgpu|[A-Z][A-Za-z0-9_-]*)"),
-        OtherForm(
-            "a GPU that is passed through to a virtual machine, which has another class than containers",
-            "write a claim for vfio.gpu.nvidia.com, with the driver's gate PassthroughSupport",
-        ),
+    r"nvidia\.com/(?:pgpu|[A-Z][A-Za-z0-9_-]*)": OtherForm(
+        "a GPU that is passed through to a virtual machine, which has another class than containers",
+        "make a template NAME with a request gpu for vfio.gpu.nvidia.com, with the driver's gate PassthroughSupport; KubeVirt, "
+        "from 1.9 on or with its gate GPUsWithDRA, has it by resourceClaims: [{name: gpu, resourceClaimTemplateName: NAME}] in "
+        "the spec of the machine, and by claimName: gpu and requestName: gpu in the place of deviceName",
     ),
-    (
-        re.compile(
-            r"nvidia\.com/(?:gpumem|gpumem-percentage|gpucores)|volcano\.sh/vgpu-(?:number|memory|cores)"
-        ),
-        OtherForm(
-            "a share of a GPU by HAMi, which its own scheduler counts and its library holds containers to",
-            "use a DRA driver of HAMi, or share GPUs by claims, which limit no memory",
-        ),
+    r"nvidia\.com/(?:gpumem|gpumem-percentage|gpucores)|volcano\.sh/vgpu-(?:number|memory|cores)": OtherForm(
+        "a share of a GPU by HAMi, which its own scheduler counts and its library holds containers to",
+        "use a DRA driver of HAMi, or share GPUs by claims, which limit no memory",
     ),
-)
-"""Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes,
-Kata's sandbox device plugin and KubeVirt's permitted host devices, and of Project-HAMi/HAMi."""
+    "gpu-fraction|gpu-memory": OtherForm(
+        "a share of a GPU by the scheduler of KAI or Run:ai, which takes nvidia.com/gpu for it",
+        "keep the plugin on its nodes, or share GPUs by claims, which limit no memory",
+    ),
+}
+"""By the pattern of the resource. Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes,
+Kata's sandbox device plugin and KubeVirt's permitted host devices, of Project-HAMi/HAMi, and docs/gpu-sharing of
+NVIDIA/KAI-Scheduler; pkg/dra/admitter of kubevirt/kubevirt 1.9."""
 
 
 def find_other_form(resource: str) -> OtherForm | None:
     """Finds the form of devices that a resource stands for where no rename gives it; None for the others."""
-    return next((form for pattern, form in _OTHER_FORMS if pattern.fullmatch(resource)), None)
+    return next((form for pattern, form in _OTHER_FORMS.items() if re.fullmatch(pattern, resource)), None)
 
 
 _DEVICE_PREFIXES: Final = (

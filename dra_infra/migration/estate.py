@@ -10,7 +10,7 @@ from dra_infra.migration.chart_values import migrate_values
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload, model_of
+from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload, model_of, tell_why
 
 
 def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
@@ -51,7 +51,7 @@ def _go_on(
     left = find_mentions(now, _read_fields(now, found.remarks)) if not values and _may_ask(now) else ()
     return Migrated(
         manifest=now,
-        remarks=(*done.remarks, *found.remarks, *left),
+        remarks=(*done.remarks, *found.remarks, *(tell_why(now, each) for each in left)),
         added=(*done.added, *found.added),
     )
 

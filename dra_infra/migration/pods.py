@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
+from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, find_other_form
 from dra_infra.migration.needs import (
     ContainerNeeds,
@@ -48,8 +49,10 @@ _FLOWS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Kinds of Argo, and where each has templates of which each is a pod in parts."""
 
-_OF_PODS: Final = ("initContainers", "resourceClaims", "nodeSelector", "affinity", "tolerations")
-"""Fields of these templates that are called as in pods; a template's own one replaces that of the object."""
+_OF_PODS: Final = (
+    *("initContainers", "resourceClaims", "nodeSelector", "affinity", "tolerations", "runtimeClassName"),
+)
+"""Fields of these templates, and of a NIMService, that are called as in pods; a template's own one replaces that of the object."""
 
 
 @dataclass(slots=True)
@@ -131,8 +134,10 @@ def migrate_flow(
 
     Source: createWorkflowPod and addSchedulingConstraints in workflow/controller/workflowpod.go of Argo Workflows 4.1.2.
     """
-    is_flow = str(manifest.get("apiVersion")).startswith("argoproj.io/")
-    steps = _FLOWS.get(str(manifest.get("kind")), ()) if is_flow else ()
+    group, kind = str(manifest.get("apiVersion")).partition("/")[0], str(manifest.get("kind"))
+    if group == "apps.nvidia.com":
+        return _migrate_nims(manifest, settings, name_template)
+    steps = _FLOWS.get(kind, ()) if group == "argoproj.io" else ()
     flow, changed, remarks = mapping(value_at(manifest, *steps)), manifest, list[Remark]()
     templates = flow.get("templates") if steps else ()
     beside = [flow.get(each) for each in ("podSpecPatch", "templateDefaults", "nodeSelector", "affinity")]
@@ -143,6 +148,9 @@ def migrate_flow(
     for index, each in enumerate(templates if isinstance(templates, list) else ()):
         template = mapping(each)
         new, told = _migrate_template(template, flow, settings, name_template)
+        if new.get("resourceClaims") != template.get("resourceClaims"):
+            message = "Argo Workflows gives claims to pods from 4.1 on; servers refuse the pods of older ones"
+            told.append(Remark("resourceClaims", "changed", "controller-setting-written", message))
         at = f"{'.'.join(steps)}.templates[{index}]"
         remarks += [remark._replace(path=f"{at}.{remark.path}") for remark in told]
         changed = changed if new is template else replaced(changed, (*steps, "templates", index), new)
@@ -164,12 +172,51 @@ def _migrate_template(
         return template, remarks
     given = {name: pod.spec.get(name) for name in _OF_PODS}
     new = {name: each for name, each in given.items() if name in template or each != held.get(name)}
-    if "resourceClaims" in new:
-        message = "Argo Workflows gives claims to pods from 4.1 on; servers refuse the pods of older ones"
-        remarks.append(Remark("resourceClaims", "changed", "controller-setting-written", message))
     first, *rest = pod.spec["containers"]
     new |= {main: first, "sidecars": rest}
     return {key: value for key, value in {**template, **new}.items() if value or key not in new}, remarks
+
+
+def _migrate_nims(
+    manifest: Mapping[str, Any], settings: Settings, name_template: NameTemplate
+) -> tuple[Mapping[str, Any], list[Remark]]:
+    """Migrates NIMServices, also those of a NIMPipeline: their operator gives claims to all containers of a pod.
+
+    Source: internal/controller/platform/standalone and internal/shared/resourceclaims.go of NVIDIA/k8s-nim-operator 3.1.2.
+    """
+    changed, remarks = manifest, list[Remark]()
+    path = ("spec", "services", "*", "spec") if manifest.get("kind") == "NIMPipeline" else ("spec",)
+    for steps, service in find_all(manifest, path):
+        held = mapping(service)
+        if "draResources" in held or held.get("inferencePlatform") == "kserve":
+            continue
+        main = {name: held[name] for name in ("env", "resources") if name in held}
+        pod = {name: held[name] for name in _OF_PODS if name in held}
+        new, told = _migrate_template({**pod, "container": main}, {}, settings, name_template)
+        above, entries = show_steps(steps), new.get("resourceClaims", ())
+        told = told if entries else [each for each in told if each.outcome != "changed"]
+        remarks += [each._replace(path=f"{above}.{each.path.removeprefix('container.')}") for each in told]
+        if entries:
+            container = new["container"]
+            own = {**_less(new, "container", "resourceClaims"), **_less(container, "resources")}
+            own["resources"] = _less(container["resources"], "claims") or None
+            own["draResources"] = [_less(each, "name") for each in entries]
+            left = {**held, **dict.fromkeys((*_OF_PODS, *main)), **own}
+            changed = replaced(
+                changed, steps, {name: each for name, each in left.items() if each is not None}
+            )
+            message = "the NIM operator gives it to all containers from 3.0 on, and lets no service that is there change it: delete that first"
+            remarks.append(Remark(f"{above}.draResources", "changed", "controller-setting-written", message))
+        elif value_at(held, "storage", "nimCache", "profile") and not asks_devices({"containers": [main]}):
+            message = "the NIM operator asks for as many nvidia.com/gpu as the profile says, where nothing else is written"
+            hint = f"make a template NAME with as many, and write {above}.draResources: [{{resourceClaimTemplateName: NAME}}]"
+            at = f"{above}.storage.nimCache.profile"
+            remarks.append(Remark(at, "decide", "kind-not-rewritten", message, hint))
+    return changed, remarks
+
+
+def _less(held: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: each for name, each in held.items() if name not in names}
 
 
 def in_places(remarks: Sequence[Remark], places: Sequence[str]) -> list[Remark]:
@@ -217,13 +264,8 @@ def _refuse_labels(
     )
     if serving.shared and plugin and WHOLE_GPU in plugin.replicas and (need := next(whole, None)):
         message = f"its nodes share their GPUs, by {serving.shared}, and serve none of them by {need.asked.resource}"
-        return Remark(
-            need.path,
-            "decide",
-            "resource-not-clear",
-            message,
-            "ask for nvidia.com/gpu.shared, or leave the label out",
-        )
+        hint = "ask for nvidia.com/gpu.shared, or leave the label out"
+        return Remark(need.path, "decide", "resource-not-clear", message, hint)
     if serving.replicas is not None and ways != {serving.replicas}:
         message = (
             "containers share the GPUs of its nodes, by labels of GKE, and it asks for others than these"

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import count
 from typing import Any, Final
 
+from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
@@ -39,6 +40,9 @@ _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-
 
 _ONE_RUN: Final = ("Forbid", "Replace")
 """Values of a CronJob's concurrencyPolicy with which one run does not begin beside another."""
+_PER_NODE: Final = ("DaemonSet", "BroadcastJob")
+"""Kinds that have a pod on each node that these choose, of Kubernetes and of OpenKruise."""
+
 _CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
 _LLM: Final = "LLMInferenceService"
 _MODE: Final = "serving.kserve.io/deploymentMode"
@@ -49,18 +53,34 @@ _MODELS: Final = (
 
 
 @cache
-def _runtimes() -> WorkloadKinds:
-    """Kinds that make no pods, and have those of the objects that name them."""
-    path = read_steps("spec.template.spec.replicatedJobs.*.template.spec.template")
-    trainer = WorkloadKind(group="trainer.kubeflow.org", kind="TrainingRuntime", parts=(PodPart(path=path),))
-    llm = workload_kinds().find({"apiVersion": "serving.kserve.io/v1alpha1", "kind": _LLM})
-    configs = [replace(llm, kind=f"{_LLM}Config")] if llm else []
-    return WorkloadKinds([trainer, replace(trainer, kind=_CLUSTER_RUNTIME), *configs])
+def _rows() -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """By group and kind, what data/migrated_kinds.yaml says."""
+    return {(each["group"], each["kind"]): each for each in read_data("migrated_kinds.yaml")["kinds"]}
+
+
+@cache
+def _more_kinds() -> WorkloadKinds:
+    kinds: list[WorkloadKind] = []
+    for (group, kind), row in _rows().items():
+        found = ((name, path) for name in ("templates", "specs") for path in row.get(name, ()))
+        parts = tuple(PodPart(path=read_steps(path), is_spec=name == "specs") for name, path in found)
+        kinds.append(WorkloadKind(group=group, kind=kind, parts=parts))
+    return WorkloadKinds(kinds)
 
 
 def find_kind(manifest: Mapping[str, Any]) -> WorkloadKind | None:
     """The kind of an object with pods that can be migrated, or none."""
-    return _runtimes().find(manifest) or workload_kinds().find(manifest)
+    return _more_kinds().find(manifest) or workload_kinds().find(manifest)
+
+
+def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:
+    """A remark on a resource that was not read, with the reason where pods of this kind get no claims."""
+    group, kind = str(manifest.get("apiVersion") or "").rpartition("/")[0], str(manifest.get("kind"))
+    row = _rows().get((group, kind), {})
+    is_resource = remark.path.endswith("]") and not remark.path[-2].isdigit()
+    if "why" not in row or not is_resource:
+        return remark
+    return remark._replace(code="kind-not-rewritten", message=f"this {kind} {row['why']}", hint=row["hint"])
 
 
 def model_of(kind: WorkloadKind, spec: Mapping[str, Any]) -> str:
@@ -244,7 +264,7 @@ def migrate_workload(
             known = replace(
                 settings,
                 pods=counts.get(show_steps(steps), 0),
-                per_node=kind.kind == "DaemonSet",
+                per_node=kind.kind in _PER_NODE,
             )
             pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
             if pod.spec != spec:
@@ -350,49 +370,32 @@ def _find_composed(
 def _find_without_claims(kind: WorkloadKind, manifest: Mapping[str, Any]) -> Iterator[Remark]:
     """Requests in fields of which controllers make those of pods, without a field for claims beside them."""
     spec = mapping(manifest.get("spec"))
-    if kind.kind == "TrainJob" and _asks(value_at(spec, "trainer", "resourcesPerNode")):
-        message = "a TrainJob names no claims: its pods have those of its runtime"
-        hint = "give the runtime the claim and numProcPerNode, and leave the resource out here"
-        yield Remark("spec.trainer.resourcesPerNode", "decide", "kind-not-rewritten", message, hint)
-    elif kind.kind in ("ServingRuntime", "ClusterServingRuntime"):
-        workers = mapping(spec.get("workerSpec"))
-        for above, held in (("spec", spec), ("spec.workerSpec", workers)):
-            for path, container in containers_of(held):
-                if _asks(container.get("resources")):
-                    message = f"a {kind.kind} has no resourceClaims, so its containers could name no claim"
-                    hint = "leave the resource out here, and ask for it by predictor.model.resources of its InferenceServices, which are migrated"
-                    at = f"{above}.{path}.resources"
-                    yield Remark(at, "decide", "kind-not-rewritten", message, hint)
-    elif kind.kind == "InferenceService":
+    if kind.kind == "InferenceService":
         for name in ("pytorch", "tensorflow"):
             served = mapping(value_at(spec, "predictor", name))
-            if "-gpu" in str(served.get("runtimeVersion")) and _asks(served.get("resources")):
+            if "-gpu" in str(served.get("runtimeVersion")) and asks_devices({"containers": [served]}):
                 message = "KServe refuses a runtimeVersion with -gpu without a limit of GPUs, so no claim takes its place"
                 hint = "serve it by predictor.containers, which may have claims"
                 at = f"spec.predictor.{name}.resources"
                 yield Remark(at, "decide", "kind-not-rewritten", message, hint)
-    elif kind.kind == "SparkApplication":
-        yield from _find_spark(spec)
+    elif kind.kind == "ScheduledSparkApplication":
+        yield from _find_spark("spec.template", mapping(spec.get("template")))
+    elif kind.group == "sparkoperator.k8s.io":
+        yield from _find_spark("spec", spec)
 
 
-def _find_spark(spec: Mapping[str, Any]) -> Iterator[Remark]:
+def _find_spark(at: str, spec: Mapping[str, Any]) -> Iterator[Remark]:
     """Devices that Spark asks for by itself: it counts them, and has no setting for claims."""
     hint = "name the claim in the template of driver or executor, and leave this out; Spark then schedules no tasks by GPUs"
-    for role in ("driver", "executor"):
-        if is_device(name := str(value_at(spec, role, "gpu", "name"))):
-            message = f"Spark asks for {name[:80]} of a plugin, and has no setting for claims"
-            yield Remark(f"spec.{role}.gpu", "decide", "kind-not-rewritten", message, hint)
+    asked = {f"{role}.gpu": str(value_at(spec, role, "gpu", "name")) for role in ("driver", "executor")}
     settings = mapping(spec.get("sparkConf"))
     for key in settings:
-        found = _SPARK.fullmatch(str(key))
-        name = f"{settings.get(f'{found[1]}.vendor')}/{found[2]}" if found else ""
+        if found := _SPARK.fullmatch(str(key)):
+            asked[f"sparkConf[{key}]"] = f"{settings.get(f'{found[1]}.vendor')}/{found[2]}"
+    for path, name in asked.items():
         if is_device(name):
             message = f"Spark asks for {name[:80]} of a plugin, and has no setting for claims"
-            yield Remark(f"spec.sparkConf[{key}]", "decide", "kind-not-rewritten", message, hint)
-
-
-def _asks(resources: Any) -> bool:
-    return asks_devices({"containers": [{"resources": resources}]})
+            yield Remark(f"{at}.{path}", "decide", "kind-not-rewritten", message, hint)
 
 
 def _with_settings(
@@ -401,6 +404,9 @@ def _with_settings(
     """Writes what a controller would no longer read off the limits of containers, and remarks on it."""
     at: _Steps = ()
     number: Any = 0
+    if since := _rows().get((kind.group, kind.kind), {}).get("since"):
+        message = f"{since} and newer give claims to pods; definitions of older ones drop them"
+        return manifest, (Remark(show_steps(steps), "changed", "controller-setting-written", message),)
     if kind.kind == "InferenceService" and not value_at(manifest, "metadata", "annotations", _MODE):
         message = "where KServe makes Knative services by default its pods come to nothing, for Knative refuses claims"
         hint = f"annotate {_MODE}: Standard, or have that as the default in KServe's configuration"

@@ -35,10 +35,10 @@ def test_a_server_stores_what_a_program_makes_as_what_the_plain_migration_gives(
         if not plain:
             continue
         made = made_by(write_program(plain).text)
-        define_kinds_of(server, plain)
+        there = define_kinds_of(server, plain)
         make_namespaces(server, plain)
         assert by_name(made).keys() == by_name(plain).keys()
-        for name, manifest in by_name(plain).items():
+        for name, manifest in by_name(there).items():
             assert without_uids(stored(server, by_name(made)[name])) == without_uids(stored(server, manifest))
             count += 1
     assert count > 40

@@ -46,7 +46,7 @@ ROWS = {
     "devices-not-counted": "visible-devices",
     "init-container-shares": "init-container",
     "init-container-takes-more": "init-container-with-more",
-    "kind-not-rewritten": "nim-service",
+    "kind-not-rewritten": "knative-service",
     "limit-range": "limit-range",
     "metric-of-resource": "autoscaler",
     "mps-replicas": "mps",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.catalog.vocabulary import read_data
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
@@ -209,29 +210,143 @@ def test_a_variable_of_devices_from_elsewhere_goes_with_the_request():
     assert ("visible-devices-left-out", "lost") in {(each.code, each.outcome) for each in done.remarks}
 
 
+def an_object(version: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, **more}
+
+
+PATCH = "- op: add\n  path: /spec/containers/0/resources/limits/nvidia.com~1gpu\n  value: 1"
+POD_JSON = '{"spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}'
+
+
 @pytest.mark.parametrize(
-    ("version", "kind", "spec", "path"),
+    ("was", "told"),
     [
         (
-            "kubevirt.io/v1",
-            "VirtualMachine",
-            {
-                "template": {
-                    "spec": {
-                        "domain": {"devices": {"gpus": [{"deviceName": "nvidia.com/GP102GL_Tesla_P40"}]}}
-                    }
-                }
-            },
-            "spec.template.spec.domain.devices.gpus[0].deviceName",
+            an_object(
+                "ml.example.com/v1", "Sweep", spec={"trials": [[{"resources": GPU}], [{"resources": GPU}]]}
+            ),
+            [
+                "spec.trials[0][0].resources.limits[nvidia.com/gpu]",
+                "spec.trials[1][0].resources.limits[nvidia.com/gpu]",
+            ],
         ),
         (
-            "nvidia.com/v1alpha1",
-            "DynamoGraphDeployment",
-            {"services": {"worker": {"resources": {"limits": {"gpu": "1"}}}}},
-            "spec.services.worker.resources.limits[gpu]",
+            an_object(
+                "workload.codeflare.dev/v1beta2", "AppWrapper", spec={"components": [{"template": pod()}]}
+            ),
+            ["spec.components[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]"],
         ),
+        (
+            an_object(
+                "milvus.io/v1beta1",
+                "Milvus",
+                spec={
+                    "components": {
+                        "queryNode": {"resources": {"requests": {"nvidia.com/mig-1g.10gb.shared": 1}}}
+                    }
+                },
+            ),
+            ["spec.components.queryNode.resources.requests[nvidia.com/mig-1g.10gb.shared]"],
+        ),
+        (
+            an_object(
+                "helm.cattle.io/v1",
+                "HelmChart",
+                spec={"valuesContent": IN_TEXT, "set": {"gpu.resource": "nvidia.com/gpu"}},
+            ),
+            ["spec.valuesContent", "spec.set.gpu.resource"],
+        ),
+        (
+            an_object(
+                "kyverno.io/v1", "ClusterPolicy", spec={"rules": [{"mutate": {"patchesJson6902": PATCH}}]}
+            ),
+            ["spec.rules[0].mutate.patchesJson6902"],
+        ),
+        (an_object("v1", "ConfigMap", data={"values.yaml": IN_TEXT, "notes": "gpu"}), ["data.values.yaml"]),
+        (
+            an_object("v1", "Service", metadata={"name": "s", "annotations": {"example.com/pod": POD_JSON}}),
+            ["metadata.annotations.example.com/pod"],
+        ),
+        (
+            an_object(
+                "x.example.com/v1",
+                "Run",
+                spec={"limits": {"habana.ai/gaudi": 1, "cpu": 1, "google.com/tpu": 4}},
+            ),
+            ["spec.limits[habana.ai/gaudi]"],
+        ),
+        (
+            an_object(
+                "x.example.com/v1", "Run", spec={"resources": {"gpu": "0", "limits": {"nvidia.com/gpu": 0}}}
+            ),
+            [],
+        ),
+        (an_object("x.example.com/v1", "Run", spec={"nodes": {"gpu": 1}, "annotations": {"gpu": "1"}}), []),
     ],
+    ids=lambda each: each.get("kind") if isinstance(each, dict) else "",
 )
-def test_devices_of_machines_and_of_dynamo_are_told(version: str, kind: str, spec: dict[str, Any], path: str):
-    was = {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
-    assert left(was) == [path]
+def test_kinds_that_are_not_known_are_searched_to_the_bottom(was: dict[str, Any], told: list[str]):
+    assert left(was) == told
+
+
+@pytest.mark.parametrize("name", ["volcano.sh/vgpu-number", "nvidia.com/gpumem", "amd.com/cpx_nps4"])
+def test_other_forms_of_devices_are_told_in_kinds_that_are_not_known(name: str):
+    was = an_object("ml.example.com/v1", "Run", spec={"worker": {"resources": {"limits": {name: 1}}}})
+    assert decided(was) == [(f"spec.worker.resources.limits[{name}]", "other-device-form")]
+
+
+ROWS = read_data("migrated_kinds.yaml")["kinds"]
+
+
+def below(path: str, value: Any) -> Any:
+    for step in reversed(path.split(".")):
+        value = [value] if step == "*" else {step: value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("row", "path", "field"),
+    [(row, path, field) for row in ROWS for field in ("templates", "specs") for path in row.get(field, ())],
+    ids=lambda each: each["kind"] if isinstance(each, dict) else str(each),
+)
+def test_each_template_of_a_row_gets_its_claims(row: dict[str, Any], path: str, field: str):
+    spec = pod()["spec"]
+    was = an_object(
+        f"{row['group']}/v1", row["kind"], **below(path, spec if field == "specs" else {"spec": spec})
+    )
+    users = [an_object("trainer.kubeflow.org/v1", "TrainJob", spec={"runtimeRef": {"name": "a"}})]
+    done, _ = migrate_objects([was, *users], Settings(plugin=WHOLE))
+    assert done.manifest is not None
+    changed = done.manifest
+    for step in (*path.split("."), *(() if field == "specs" else ("spec",))):
+        changed = changed[0 if step == "*" else step]
+    assert changed["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "a-gpu"}]
+    assert [each["metadata"]["name"] for each in done.added] == ["a-gpu"]
+    since = [each for each in done.remarks if each.code == "controller-setting-written"]
+    assert len(since) == ("since" in row)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "why" in row], ids=lambda row: row["kind"])
+def test_each_kind_without_claims_has_its_reason_and_what_to_do(row: dict[str, Any]):
+    was = an_object(f"{row['group']}/v1", row["kind"], spec={"template": pod(), "args": ["nvidia.com/gpu"]})
+    done = migrate(was)
+    assert done.manifest is was
+    at = "spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
+    assert [(each.path, each.code) for each in done.remarks] == [
+        (at, "kind-not-rewritten"),
+        ("spec.args[0]", "resource-in-text"),
+    ]
+    assert done.remarks[0].message == f"this {row['kind']} {row['why']}"
+    assert done.remarks[0].hint == row["hint"]
+
+
+def test_every_row_has_a_source_and_is_there_once():
+    assert all(row["source"] and ("why" in row) == ("hint" in row) for row in ROWS)
+    assert len({(row["group"], row["kind"]) for row in ROWS}) == len(ROWS)
+
+
+def test_a_service_of_kubernetes_is_none_of_knative():
+    assert (
+        migrate(an_object("v1", "Service", spec={"limits": {"nvidia.com/gpu": 1}})).remarks[0].code
+        == "resource-in-text"
+    )

@@ -55,6 +55,7 @@ MACHINES = (
     *LABELS,
 )
 
+NOT_OURS = "objects of this kind are not placed"
 NOT_PLACED = {
     "old-name": "no kubelet has had the name since Kubernetes 1.10, so nothing takes its pod before",
     "amd": "the plugin is of another vendor, whose nodes are not made up here",
@@ -63,6 +64,14 @@ NOT_PLACED = {
     "intel": "the plugin is of another vendor, whose nodes are not made up here",
     "intel-labels": "the plugin is of another vendor, whose nodes are not made up here",
     "inference-service": "how many GPUs a model takes beside its limits is said by its runtime",
+    "nim-pipeline": NOT_OURS,
+    "job-template": NOT_OURS,
+    "disaggregated-set": NOT_OURS,
+    "scheduled-spark": NOT_OURS,
+    "scaled-job": NOT_OURS,
+    "runner-set": NOT_OURS,
+    "clone-set": NOT_OURS,
+    "pod-clique-set": NOT_OURS,
     "quota": "has no pods",
     "quota-mig": "has no pods",
     "quotas-mig": "has no pods",

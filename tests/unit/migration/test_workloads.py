@@ -245,6 +245,83 @@ def test_a_group_of_ray_with_resources_has_the_number_there(held: dict[str, str]
     assert (made["rayStartParams"], made["resources"]) == ({}, written)
 
 
+def nim(**spec: Any) -> dict[str, Any]:
+    metadata = {"name": "n", "namespace": "ml"}
+    return {
+        "apiVersion": "apps.nvidia.com/v1alpha1",
+        "kind": "NIMService",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+LIMITS = {"limits": {"nvidia.com/gpu": 2, "memory": "1Gi"}, "requests": {"cpu": 1}}
+
+
+def test_a_nim_service_keeps_all_but_what_its_claim_takes_the_place_of():
+    env = [{"name": "A", "value": "b"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    was = nim(
+        env=env, resources=LIMITS, nodeSelector={"nvidia.com/gpu.family": "hopper", "pool": "a"}, replicas=2
+    )
+    (done,) = migrate_objects([was], WHOLE)
+    assert done.manifest is not None
+    assert done.manifest["spec"] == {
+        "env": env[:1],
+        "resources": {"limits": {"memory": "1Gi"}, "requests": {"cpu": 1}},
+        "nodeSelector": {"pool": "a"},
+        "replicas": 2,
+        "tolerations": [TOLERATION],
+        "draResources": [{"resourceClaimTemplateName": "n-gpu"}],
+    }
+    assert list(done.manifest["spec"])[:4] == ["env", "resources", "nodeSelector", "replicas"]
+    (template,) = done.added
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"]["count"] == 2
+    assert "Hopper" in request["exactly"]["selectors"][0]["cel"]["expression"]
+    assert [(each.path, each.code) for each in done.remarks] == [
+        ("spec.resources.limits[nvidia.com/gpu]", "resource-to-claim"),
+        ("spec.nodeSelector[nvidia.com/gpu.family]", "node-label-to-selector"),
+        ("spec.env[1]", "visible-devices-left-out"),
+        ("spec.tolerations", "toleration-written"),
+        ("spec.draResources", "controller-setting-written"),
+    ]
+    assert migrate_objects([done.manifest, *done.added], WHOLE)[0].manifest is done.manifest
+
+
+@pytest.mark.parametrize(
+    ("was", "codes"),
+    [
+        (nim(resources=LIMITS, draResources=[{"resourceClaimName": "c"}]), ["kind-not-rewritten"]),
+        (
+            nim(resources={"limits": {"nvidia.com/gpu": 0}}, storage={"nimCache": {"profile": "p"}}),
+            ["kind-not-rewritten"],
+        ),
+        (nim(resources={"limits": {"nvidia.com/gpu": "${N}"}}), ["quantity-not-a-number"]),
+        (nim(storage={"nimCache": {"profile": "p"}}), ["kind-not-rewritten"]),
+        (nim(storage={"nimCache": {"name": "c"}}), []),
+        (nim(draResources=[{"resourceClaimName": "c"}], storage={"nimCache": {"profile": "p"}}), []),
+        (nim() | {"spec": None}, []),
+        (nim() | {"kind": "NIMPipeline", "spec": {"services": "x"}}, []),
+    ],
+)
+def test_a_nim_service_stays_where_it_asks_for_no_devices_or_somebody_has_to_decide(
+    was: dict[str, Any], codes: list[str]
+):
+    (done,) = migrate_objects([was], WHOLE)
+    assert done.manifest is was
+    assert [each.code for each in done.remarks] == codes
+
+
+def test_spark_that_runs_later_has_its_settings_told_too():
+    conf = {"spark.executor.resource.gpu.amount": "1", "spark.executor.resource.gpu.vendor": "nvidia.com"}
+    group = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "metadata": {"name": "s"}}
+    later = {**group, "kind": "ScheduledSparkApplication", "spec": {"template": {"sparkConf": conf}}}
+    connect = {**group, "kind": "SparkConnect", "spec": {"sparkConf": conf}}
+    found = [each.path for done in migrate_objects([later, connect], WHOLE) for each in done.remarks]
+    key = "sparkConf[spark.executor.resource.gpu.amount]"
+    assert found == [f"spec.template.{key}", f"spec.{key}"]
+
+
 def test_owners_in_other_namespaces_do_not_meet():
     assert made(workload("Job", "a", 1), workload("Deployment", "a", 2, namespace="other")) == [
         {"a-gpu": 1},
