@@ -121,7 +121,12 @@ def counted_by_ray(needs: Iterable[Need]) -> int:
     Source: addWellKnownAcceleratorResources in ray-operator/controllers/ray/common/pod.go of KubeRay 1.6.
     """
     found = sorted((need.asked.resource, need.number) for need in needs)
-    return next((number for name, number in found if _COUNTED_BY_RAY.match(name)), 0)
+    return next((number for name, number in found if is_gpu_of_ray(name)), 0)
+
+
+def is_gpu_of_ray(resource: str) -> bool:
+    """True for a name that KubeRay takes for GPUs, in limits or in the resources of a group."""
+    return bool(_COUNTED_BY_RAY.match(resource.lower()))
 
 
 def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> ContainerNeeds:

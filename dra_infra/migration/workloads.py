@@ -22,7 +22,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
     show_steps,
 )
 from dra_infra.migration.device_plugin import is_device
-from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray
+from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, in_places, migrate_flow, migrate_pod
@@ -413,13 +413,13 @@ def _with_settings(
         path = f"metadata.annotations[{_MODE}]"
         return manifest, (Remark(path, "lost", "controller-setting-needed", message, hint),)
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
+        # KubeRay refuses num-gpus beside a group's own resources (validateRayGroupResources, from 1.5 on).
         own = mapping(value_at(manifest, *steps[:-2], "resources"))
-        # KubeRay refuses a group with amounts in both (validateRayGroupResources of KubeRay 1.6).
         at = (*steps[:-2], *(("resources", "GPU") if own else ("rayStartParams", "num-gpus")))
-        is_said = value_at(manifest, *at) is not None or any(str(key).lower().endswith("gpu") for key in own)
-        counted = counted_by_ray(pod.needs.get("containers[0]", ()))
-        # It is a text there.
-        number = str(counted) if counted and not is_said else 0
+        is_said = any(map(is_gpu_of_ray, own)) or value_at(manifest, *at) is not None
+        if not is_said and (counted := counted_by_ray(pod.needs.get("containers[0]", ()))):
+            # It is a text there.
+            number = str(counted)
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )

@@ -230,19 +230,23 @@ def test_ray_is_told_of_as_many_gpus_as_kuberay_counted(limits: dict[str, int], 
 
 
 @pytest.mark.parametrize(
-    ("held", "written"),
-    [({"CPU": "8"}, {"CPU": "8", "GPU": "4"}), ({"GPU": "4"}, {"GPU": "4"}), ({"gpu": "2"}, {"gpu": "2"})],
+    ("resources", "params", "written"),
+    [
+        ({"CPU": "8"}, {}, {"resources": {"CPU": "8", "GPU": "4"}, "rayStartParams": {}}),
+        ({"gpu": "2"}, {}, {"resources": {"gpu": "2"}, "rayStartParams": {}}),
+        ({}, {}, {"resources": {}, "rayStartParams": {"num-gpus": "4"}}),
+        ({}, {"num-gpus": "1"}, {"resources": {}, "rayStartParams": {"num-gpus": "1"}}),
+    ],
 )
-def test_a_group_of_ray_with_resources_has_the_number_there(held: dict[str, str], written: dict[str, str]):
-    spec = {"containers": [{"name": "worker", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 4}}}]}
-    group = {"groupName": "g", "rayStartParams": {}, "resources": held, "template": {"spec": spec}}
+def test_ray_is_told_of_gpus_beside_the_resources_of_a_group(
+    resources: dict[str, str], params: dict[str, str], written: dict[str, Any]
+):
+    group = {"rayStartParams": params, "resources": resources, "template": {"spec": pod_spec(4)}}
     cluster = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "r"}}
-    (done,) = migrate_objects(
-        [cluster | {"spec": {"workerGroupSpecs": [group]}}], Settings(plugin=DevicePlugin())
-    )
+    (done,) = migrate_objects([cluster | {"spec": {"headGroupSpec": group}}], WHOLE)
     assert done.manifest is not None
-    made = done.manifest["spec"]["workerGroupSpecs"][0]
-    assert (made["rayStartParams"], made["resources"]) == ({}, written)
+    head = done.manifest["spec"]["headGroupSpec"]
+    assert {name: head[name] for name in written} == written
 
 
 def nim(**spec: Any) -> dict[str, Any]:
