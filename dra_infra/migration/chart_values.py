@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import Place, find_all, mapping, mappings, value_at
+from dra_infra.kubernetes.api.workload_kinds import read_steps, show_steps
 from dra_infra.migration.accounts import find_mentions
 from dra_infra.migration.device_plugin import WHOLE_GPU
 from dra_infra.migration.needs import ContainerNeeds, Settings, counted_by_ray, read_needs
+from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
 
 _CLASS: Final = "gpu.nvidia.com"
@@ -24,18 +26,23 @@ _CLASS: Final = "gpu.nvidia.com"
 _ROLES: Final = ("decode", "prefill")
 """Parts of the values of llm-d that have containers."""
 
-_RENDERED: Final = (
-    "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -; "
-    "with --to bridge its pods stay as they are"
+_RENDERED: Final = "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -; with --to bridge its pods stay as they are"
+
+_HUB: Final = (
+    "KubeSpawner makes these pods: make a template NAME in its namespace, and write in kubespawner_override of a profile "
+    "extra_pod_config: {resourceClaims: [{name: gpu, resourceClaimTemplateName: NAME}]} and extra_container_config: "
+    "{resources: {claims: [{name: gpu}]}}, with the limits of CPU and memory, whose place it takes"
 )
 
+_INSIDE: Final = {
+    "HelmRelease": ["spec.values"],
+    "Application": ["spec.source.helm.valuesObject", "spec.sources.*.helm.valuesObject"],
+}
+"""Where objects of Flux and Argo CD have values of charts, by their kind."""
 
 _CHARTS: Final = (
-    ("ollama", "gpu"),
-    ("modelArtifacts",),
-    ("servingEngineSpec",),
-    ("head", "resources"),
-    ("worker", "resources"),
+    *(("ollama", "gpu"), ("modelArtifacts",), ("servingEngineSpec",)),
+    *(("head", "resources"), ("worker", "resources")),
 )
 """Paths of mappings by which the values of these charts are known."""
 
@@ -56,7 +63,7 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
         settings: What is known of the cluster.
     """
     if document.get("apiVersion") or document.get("kind"):
-        return None
+        return _migrate_inside(document, settings)
     manifest, remarks = document, list[Remark]()
     for migrate in (_migrate_ollama, _migrate_llm_d):
         manifest, more = migrate(manifest, settings)
@@ -65,10 +72,27 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
     # A remark on a role of llm-d is one on its devices: its variables and arguments were not read.
     read = {"ollama.gpu", *(each.path for each in remarks)}.difference(_ROLES)
     read |= {f"{each.path}Type" for each in remarks if each.path.endswith(".requestGPU")}
-    remarks += [
-        each._replace(code="values-without-claims", hint=_RENDERED) for each in find_mentions(manifest, read)
-    ]
+    for each in find_mentions(manifest, read):
+        is_hub = "singleuser" in each.path or "KubeSpawner" in each.path
+        code, hint = ("values-need-template", _HUB) if is_hub else ("values-without-claims", _RENDERED)
+        remarks.append(each._replace(code=code, hint=hint))
     return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
+
+
+def find_values(manifest: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """Values that an object of Flux or Argo CD has for charts, with where they are."""
+    paths = map(read_steps, _INSIDE.get(str(manifest.get("kind")), ()))
+    found = (each for path in paths for each in find_all(manifest, path))
+    return ((at, values) for at, values in found if isinstance(values, Mapping))
+
+
+def _migrate_inside(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
+    changed, remarks = manifest, list[Remark]()
+    for at, values in find_values(manifest):
+        if done := migrate_values(values, settings):
+            changed = replaced(changed, at, done.manifest)
+            remarks += [each._replace(path=f"{show_steps(at)}.{each.path}") for each in done.remarks]
+    return Migrated(manifest=changed, remarks=tuple(remarks)) if remarks else None
 
 
 class _Change(NamedTuple):
@@ -80,9 +104,14 @@ class _Change(NamedTuple):
 
 def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
     gpu = mapping(value_at(values, "ollama", "gpu"))
-    if gpu.get("enabled") is not True or gpu.get("draEnabled") is True:
+    is_knative = value_at(values, "knative", "enabled") is True
+    if gpu.get("enabled") is not True or (gpu.get("draEnabled") is True and not is_knative):
         return _Change(values)
     at = "ollama.gpu"
+    if is_knative:
+        message = "ollama makes a Knative service, which can have no claims, whatever draEnabled says"
+        hint = "write knative.enabled: false, or leave its pods as they are by --to bridge"
+        return _Change(values, (Remark(at, "decide", "values-without-claims", message, hint),))
     profiles = mapping(value_at(gpu, "mig", "devices")) if value_at(gpu, "mig", "enabled") is True else {}
     if gpu.get("type", "nvidia") == "amd":
         limits = {"amd.com/gpu": gpu.get("number", 1)}
@@ -109,10 +138,11 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
 def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
     roles = {name: mapping(values.get(name)) for name in _ROLES if name in values}
     accelerator = mapping(values.get("accelerator"))
-    kind = accelerator.get("type", "nvidia")
     is_chart = isinstance(values.get("modelArtifacts"), Mapping) and roles
     own = any("accelerator" in each for each in roles.values())
-    if not is_chart or accelerator.get("dra") is True or kind != "nvidia" or own:
+    if is_chart and (own or accelerator.get("type", "nvidia") != "nvidia"):
+        return _Change(values, tuple(_other_roles(values)))
+    if not is_chart or accelerator.get("dra") is True:
         return _Change(values)
     changed: dict[str, Any] = {}
     remarks: list[Remark] = []
@@ -137,6 +167,19 @@ def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
         message = f"{name} takes {counted} of {_CLASS}, by the claim template that the chart makes"
         remarks.append(Remark(name, "changed", "values-to-claims", message))
     return _Change({**values, **changed, "accelerator": {**accelerator, "dra": True}}, tuple(remarks))
+
+
+def _other_roles(values: Mapping[str, Any]) -> Iterator[Remark]:
+    """Roles of llm-d of which one has an accelerator of its own, or all have one of another vendor than NVIDIA."""
+    for name in filter(values.__contains__, _ROLES):
+        role = mapping(values[name])
+        held = {**mapping(values.get("accelerator")), **mapping(role.get("accelerator"))}
+        kind = str(held.get("type", "nvidia"))
+        is_off = held.get("dra") is True or role.get("create") is False
+        if kind.startswith(("nvidia", "amd", "intel")) and not is_off:
+            message = f"{name} asks for devices of {kind[:40]}, as many as its parallelism says where nothing else does"
+            hint = f"write {name}.accelerator.dra: true, if accelerator.resourceClaimTemplates has the claim that is meant, and take the resource out of its containers"
+            yield Remark(name, "decide", "values-need-template", message, hint)
 
 
 def _devices_of_llm_d(accelerator: Mapping[str, Any], role: Mapping[str, Any]) -> int:
@@ -172,15 +215,15 @@ def _ray_groups(values: Mapping[str, Any], settings: Settings) -> Iterator[Remar
 
 
 def _vllm_models(values: Mapping[str, Any]) -> Iterator[Remark]:
-    models = value_at(values, "servingEngineSpec", "modelSpec")
-    for index, each in enumerate(mappings(models)):
+    above = ("servingEngineSpec", "modelSpec", "*")
+    heads = find_all(values, (*above, "raySpec", "headNode"))
+    beside = [(at, each) for at, each in heads if value_at(values, *at[:-1], "enabled") is True]
+    for at, each in (*find_all(values, above), *beside):
         for name in ("requestGPU", "requestGPUMem", "requestGPUMemPercentage", "requestGPUCores"):
-            if each.get(name):
-                message = (
-                    f"{name}: {str(each[name])[:20]} asks for a GPU, and the chart has no value for claims"
-                )
-                at = f"servingEngineSpec.modelSpec[{index}].{name}"
-                yield Remark(at, "decide", "values-without-claims", message, _RENDERED)
+            if amount := mapping(each).get(name):
+                message = f"{name}: {str(amount)[:20]} asks for a GPU, and the chart has no value for claims"
+                path = f"{show_steps(at)}.{name}"
+                yield Remark(path, "decide", "values-without-claims", message, _RENDERED)
 
 
 def _read(at: str, resources: Mapping[str, Any], settings: Settings) -> ContainerNeeds:

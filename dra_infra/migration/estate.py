@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.migration.accounts import Limits, find_mentions, limits_together, migrate_account
-from dra_infra.migration.chart_values import migrate_values
+from dra_infra.migration.chart_values import find_values, migrate_values
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -47,8 +48,7 @@ def _go_on(
         or Migrated(manifest=done.manifest)
     )
     now = found.manifest or done.manifest
-    # Values files are searched for what is left where they are read.
-    left = find_mentions(now, _read_fields(now, found.remarks)) if not values and _may_ask(now) else ()
+    left = find_mentions(now, _read_fields(now, found.remarks)) if _may_ask(now) else ()
     return Migrated(
         manifest=now,
         remarks=(*done.remarks, *found.remarks, *(tell_why(now, each) for each in left)),
@@ -70,9 +70,11 @@ def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark]) -> set[
     }
     # What a ClusterQueue covers, its flavours have quotas for.
     told = {each.path.partition(".coveredResources[")[0] for each in remarks}
+    told |= {show_steps(at) for at, _ in find_values(manifest)}
     return {f"{each}.resources" for each in containers} | told - {"", *containers}
 
 
 def _may_ask(manifest: Mapping[str, Any]) -> bool:
-    """False for objects that name resources without asking for them: nodes have them, definitions describe them."""
-    return manifest.get("kind") not in ("Node", "ResourceSlice", "CustomResourceDefinition", "DeviceClass")
+    """False for objects that name resources without asking for them, such as nodes, and for values, which are searched where they are read."""
+    describes = ("Node", "ResourceSlice", "CustomResourceDefinition", "DeviceClass")
+    return manifest.get("kind") not in (None, "", *describes)

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.migration.chart_values import migrate_values
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
+from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
@@ -156,12 +158,126 @@ def test_charts_without_claims_are_told():
     assert told({"servingEngineSpec": {"modelSpec": models}}) == [
         ("servingEngineSpec.modelSpec[1].requestGPU", "decide", "values-without-claims")
     ]
-    hub = {"singleuser": {"extraResource": {"limits": {"nvidia.com/gpu": "1"}}}}
-    assert told(hub) == [
-        ("singleuser.extraResource.limits[nvidia.com/gpu]", "decide", "values-without-claims")
+
+
+@pytest.mark.parametrize("above", [(), ("jupyterhub",)])
+def test_the_hub_of_jupyter_has_the_values_that_name_a_template(above: tuple[str, ...]):
+    profile = {"kubespawner_override": {"extra_resource_limits": {"nvidia.com/gpu": "1"}}}
+    hub = {"extraResource": {"limits": {"nvidia.com/gpu": "1"}}, "profileList": [profile]}
+    values: dict[str, Any] = {"singleuser": hub}
+    for name in above:
+        values = {name: values}
+    at = ".".join((*above, "singleuser"))
+    assert told(values) == [
+        (f"{at}.extraResource.limits[nvidia.com/gpu]", "decide", "values-need-template"),
+        (
+            f"{at}.profileList[0].kubespawner_override.extra_resource_limits[nvidia.com/gpu]",
+            "decide",
+            "values-need-template",
+        ),
     ]
+    found = migrate_values(values, WHOLE)
+    assert found is not None
+    assert "extra_pod_config: {resourceClaims: [{name: gpu, " in found.remarks[0].hint
+
+
+@pytest.mark.parametrize(("enabled", "number"), [(True, 2), (False, 1)])
+def test_the_head_of_a_ray_cluster_of_the_vllm_chart_is_told_where_there_is_one(
+    *, enabled: bool, number: int
+):
+    ray = {"enabled": enabled, "headNode": {"requestGPU": 1}}
+    values = {"servingEngineSpec": {"modelSpec": [{"requestGPU": 1, "raySpec": ray}]}}
+    paths = ["requestGPU", "raySpec.headNode.requestGPU"][:number]
+    assert [path for path, _, _ in told(values)] == [
+        f"servingEngineSpec.modelSpec[0].{each}" for each in paths
+    ]
+
+
+@pytest.mark.parametrize("gpu", [{}, {"draEnabled": True}])
+def test_ollama_on_knative_gets_no_claims(gpu: dict[str, Any]):
+    values = ollama(**gpu) | {"knative": {"enabled": True}}
+    assert told(values) == [("ollama.gpu", "decide", "values-without-claims")]
+    assert migrate_values(ollama(draEnabled=True) | {"knative": {"enabled": False}}, WHOLE) is None
+
+
+def release(kind: str, **spec: Any) -> dict[str, Any]:
+    group = {"HelmRelease": "helm.toolkit.fluxcd.io/v2", "Application": "argoproj.io/v1alpha1"}[kind]
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("was", "path"),
+    [
+        (release("HelmRelease", values=ollama()), ["spec", "values"]),
+        (
+            release("Application", source={"helm": {"valuesObject": ollama()}}),
+            ["spec", "source", "helm", "valuesObject"],
+        ),
+        (
+            release("Application", sources=[{"ref": "v"}, {"helm": {"valuesObject": ollama()}}]),
+            ["spec", "sources", 1, "helm", "valuesObject"],
+        ),
+    ],
+)
+def test_values_inside_an_object_of_flux_or_argo_cd_are_migrated(was: dict[str, Any], path: list[Any]):
+    (done,) = migrate_objects([was], WHOLE)
+    assert done.manifest is not None
+    found = done.manifest
+    for step in path:
+        found = found[step]
+    assert found == ollama(draEnabled=True)
+    (remark,) = done.remarks
+    assert remark[:3] == (f"{show_steps(tuple(path))}.ollama.gpu.draEnabled", "changed", "values-to-claims")
+
+
+def test_what_stands_beside_values_in_a_release_is_told_and_what_is_in_them_once():
+    patches = [{"patch": "limits: {nvidia.com/gpu: 1}"}]
+    was = release(
+        "HelmRelease",
+        values={**ollama(nvidiaResource="nvidia.com/gpu"), "extra": "nvidia.com/gpu"},
+        postRenderers=patches,
+    )
+    (done,) = migrate_objects([was], WHOLE)
+    assert [(each.path, each.code) for each in done.remarks] == [
+        ("spec.values.ollama.gpu.draEnabled", "values-to-claims"),
+        ("spec.values.extra", "values-without-claims"),
+        ("spec.postRenderers[0].patch", "resource-in-text"),
+    ]
+
+
+@pytest.mark.parametrize("values", [None, "x", [], {"replicas": 1}])
+def test_releases_without_devices_have_nothing_to_migrate(values: Any):
+    assert migrate_values(release("HelmRelease", values=values), WHOLE) is None
 
 
 @pytest.mark.parametrize("manifest", [{"kind": "X", "ollama": {"gpu": {"enabled": True}}}, {"replicas": 2}])
 def test_objects_and_other_files_are_no_values_with_devices(manifest: dict[str, Any]):
     assert migrate_values(manifest, WHOLE) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "roles"),
+    [
+        ({"accelerator": {"type": "intel-gaudi"}, "decode": {}, "prefill": {"create": False}}, ["decode"]),
+        ({"decode": {"accelerator": {"dra": True}}, "prefill": {}}, ["prefill"]),
+        (
+            {"accelerator": {"dra": True}, "decode": {"accelerator": {"dra": False}}, "prefill": {}},
+            ["decode"],
+        ),
+        ({"accelerator": {"type": "google"}, "decode": {}}, []),
+        ({"accelerator": {"type": "cpu"}, "decode": {}}, []),
+    ],
+)
+def test_roles_of_llm_d_with_other_accelerators_are_told(values: dict[str, Any], roles: list[str]):
+    found = migrate_values({"modelArtifacts": {"name": "m"}, **values}, WHOLE)
+    assert (found is None) == (not roles)
+    told_of = found.remarks if found else ()
+    assert [each[:3] for each in told_of] == [(name, "decide", "values-need-template") for name in roles]
+
+
+@pytest.mark.parametrize(
+    "values", [{"ollama": {"gpu": {"enabled": False, "nvidiaResource": "nvidia.com/gpu"}}}]
+)
+def test_values_that_ask_for_nothing_are_not_searched_again(values: dict[str, Any]):
+    both = migrate_objects([values, release("HelmRelease", values=values)], WHOLE)
+    assert [each.remarks for each in both] == [(), ()]

@@ -72,6 +72,7 @@ NOT_PLACED = {
     "runner-set": NOT_OURS,
     "clone-set": NOT_OURS,
     "pod-clique-set": NOT_OURS,
+    "helm-release": "what its chart makes is not known",
     "quota": "has no pods",
     "quota-mig": "has no pods",
     "quotas-mig": "has no pods",
