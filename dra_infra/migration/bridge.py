@@ -8,6 +8,7 @@ scheduler makes for them: pkg/quota/v1/evaluator/core of Kubernetes and pkg/dra/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -16,9 +17,9 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
-from dra_infra.migration.accounts import migrate_account
+from dra_infra.migration.accounts import find_mentions, migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
-from dra_infra.migration.needs import Settings, containers_of, read_needs
+from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
 from dra_infra.migration.node_selection import read_node_selection, read_pod_serving, refuse_named
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -39,6 +40,9 @@ _STAYS: Final = {
     "Cohort": _QUEUE,
 }
 """What becomes of objects that count or watch resources while pods ask for them as before."""
+
+_IN_LIMITS: Final = re.compile(r"\.(?:limits|requests)\[([^\]/]+/[^\]]+)\]\Z")
+"""The end of a path to the amount of a resource, which is an extended one where its name has a domain."""
 
 
 def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
@@ -64,33 +68,54 @@ def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> 
 def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str]) -> Migrated:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
+    read: set[str] = set()
     for pods in find_pod_templates(manifest):
-        serves_otherwise = read_pod_serving(pods.spec) != NOTHING_SAID
+        serving = read_pod_serving(pods.spec)
         for path, container in containers_of(pods.spec):
             found = read_needs(path, container, settings)
-            told = (each for each in found.remarks if each.outcome in ("decide", "kept"))
-            remarks += [each._replace(path=pods.at(each.path)) for each in told]
+            remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
             for need in found.needs:
-                at, asked = pods.at(need.path), need.asked
-                if asked.replicas is not None:
-                    message = f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
-                    remarks.append(Remark(at, "decide", "replica-not-bridged", message, _INSTEAD))
-                    continue
-                if refusal := refuse_named(pods.spec):
-                    remarks.append(refusal._replace(path=pods.at(refusal.path)))
-                    continue
-                selected = read_node_selection(pods.spec, asked.class_name, NOTHING_SAID)
-                if selected.profiles or (serves_otherwise and asked.resource == WHOLE_GPU):
-                    message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
-                    remarks.append(Remark(at, "decide", "resource-not-clear", message, _INSTEAD))
-                    continue
-                if asked.resource not in made:
-                    made[asked.resource] = class_name(asked)
-                    added.append(_device_class(asked))
-                name = made[asked.resource]
-                message = f"{asked.resource} stays, and is served by the class {name} where no device plugin serves it"
-                remarks.append(Remark(at, "kept", "resource-bridged", message))
+                selected = read_node_selection(pods.spec, need.asked.class_name, NOTHING_SAID)
+                is_other = serving != NOTHING_SAID and need.asked.resource == WHOLE_GPU
+                is_other = is_other or bool(selected.profiles)
+                at, refused = pods.at(need.path), refuse_named(pods.spec)
+                read.add(at)
+                remarks.append(
+                    refused._replace(path=pods.at(refused.path))
+                    if refused
+                    else _serve(at, need.asked, made, added, is_other=is_other)
+                )
+    told = {each.path for each in remarks} | read
+    # A values file is no object that a class could stand behind.
+    for each in find_mentions(manifest, told) if manifest.get("kind") else ():
+        name = _IN_LIMITS.search(each.path)
+        found = read_needs("", {"resources": {"limits": {name[1]: 1} if name else {}}}, settings)
+        remarks += [remark._replace(path=each.path) for remark in _undecided(found)]
+        remarks += [_serve(each.path, need.asked, made, added) for need in found.needs]
     return Migrated(manifest=manifest, remarks=tuple(remarks), added=tuple(added))
+
+
+def _undecided(found: ContainerNeeds) -> list[Remark]:
+    return [each for each in found.remarks if each.outcome in ("decide", "kept")]
+
+
+def _serve(
+    at: str, asked: Asked, made: dict[str, str], added: list[Mapping[str, Any]], *, is_other: bool = False
+) -> Remark:
+    """Adds the class for a resource that has none, and remarks on what becomes of it."""
+    if asked.replicas is not None:
+        message = (
+            f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
+        )
+        return Remark(at, "decide", "replica-not-bridged", message, _INSTEAD)
+    if is_other:
+        message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
+        return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
+    if asked.resource not in made:
+        made[asked.resource] = class_name(asked)
+        added.append(_device_class(asked))
+    message = f"{asked.resource} stays, and is served by the class {made[asked.resource]} where no device plugin serves it"
+    return Remark(at, "kept", "resource-bridged", message)
 
 
 def class_name(asked: Asked) -> str:

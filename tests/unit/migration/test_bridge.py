@@ -131,3 +131,38 @@ def test_a_pod_of_nodes_with_parts_of_amd_gpus_is_not_served_whole_ones():
     (told,) = bridge_classes([asked], WHOLE)
     assert [(each.code, each.outcome) for each in told.remarks] == [("resource-not-clear", "decide")]
     assert told.added == ()
+
+
+def elsewhere(kind: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+
+
+def test_a_resource_that_stands_in_no_pod_has_a_class_too():
+    limits = {"limits": {"nvidia.com/gpu": 1}, "requests": {"amd.com/gpu": 1}}
+    job = elsewhere("TrainJob", trainer={"resourcesPerNode": limits})
+    again = elsewhere("Sweep", trials=[{"resources": limits}])
+    first, second = bridge_classes([job, again], WHOLE)
+    assert [each["spec"]["extendedResourceName"] for each in first.added] == ["nvidia.com/gpu", "amd.com/gpu"]
+    assert (first.manifest, second.added) == (job, ())
+    assert [(each.path, each.code) for each in second.remarks] == [
+        ("spec.trials[0].resources.limits[nvidia.com/gpu]", "resource-bridged"),
+        ("spec.trials[0].resources.requests[amd.com/gpu]", "resource-bridged"),
+    ]
+
+
+def test_a_resource_that_stands_in_no_pod_is_not_guessed():
+    limits = {"limits": {"nvidia.com/gpu": 1}}
+    (found,) = bridge_classes([elsewhere("Sweep", resources=limits)], Settings())
+    assert [(each.path, each.code) for each in found.remarks] == [
+        ("spec.resources.limits[nvidia.com/gpu]", "plugin-not-known")
+    ]
+    assert found.added == ()
+
+
+def test_texts_values_and_quotas_have_no_class():
+    limits = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    others = [
+        elsewhere("Sweep", text="nvidia.com/gpu", hard={"requests.nvidia.com/gpu": 1}, limits={"gpu": 1}),
+        limits,
+    ]
+    assert [each.added for each in bridge_classes(others, WHOLE)] == [(), ()]
