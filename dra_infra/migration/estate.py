@@ -76,5 +76,5 @@ def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark]) -> set[
 
 def _may_ask(manifest: Mapping[str, Any]) -> bool:
     """False for objects that name resources without asking for them, such as nodes, and for values, which are searched where they are read."""
-    describes = ("Node", "ResourceSlice", "CustomResourceDefinition", "DeviceClass")
+    describes = ("Node", "ResourceSlice", "CustomResourceDefinition", "DeviceClass", "ResourceFlavor")
     return manifest.get("kind") not in (None, "", *describes)

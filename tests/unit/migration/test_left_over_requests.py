@@ -350,3 +350,8 @@ def test_a_service_of_kubernetes_is_none_of_knative():
         migrate(an_object("v1", "Service", spec={"limits": {"nvidia.com/gpu": 1}})).remarks[0].code
         == "resource-in-text"
     )
+
+
+def test_flavors_of_queues_describe_nodes_and_ask_for_nothing():
+    taint = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
+    assert left(an_object("kueue.x-k8s.io/v1beta2", "ResourceFlavor", spec={"nodeTaints": [taint]})) == []
