@@ -61,6 +61,7 @@ class DevicePlugin:
 
     Args:
         strategy: How it names MIG devices.
+        says_strategy: Whether a file says so; without one it may be the plugin's default, or that of an environment.
         profiles: With `single`: the MIG profiles that `nvidia.com/gpu` may be.
         replicas: By resource name as it is without `.shared`.
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
@@ -68,6 +69,7 @@ class DevicePlugin:
     """
 
     strategy: Strategy = "none"
+    says_strategy: bool = field(default=False, compare=False)
     profiles: tuple[str, ...] = ()
     replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
     unclear: str = ""
@@ -229,12 +231,13 @@ _WAYS: Final[tuple[tuple[str, Way], ...]] = (("timeSlicing", "time-slicing"), ("
 _HINT: Final = "give the plugin's configuration, with version: v1 and flags or sharing"
 
 
-def read_plugin_config(document: Any, *, file: str) -> DevicePlugin:
+def read_plugin_config(document: Any, *, file: str, strategy: Strategy | None = None) -> DevicePlugin:
     """Reads the configuration file of NVIDIA's plugin.
 
     Args:
         document: Plain data of the file.
         file: Its name, for problems.
+        strategy: That of the plugin's environment, which counts before the file's (NewConfig in api/config/v1/config.go).
 
     Raises:
         ProblemsError: `plugin-config-malformed`.
@@ -242,11 +245,8 @@ def read_plugin_config(document: Any, *, file: str) -> DevicePlugin:
     if not isinstance(document, Mapping) or document.get("version") != "v1":
         raise malformed(file, "is no configuration of NVIDIA's device plugin: version is not v1")
     flags, sharing = mapping(document.get("flags")), mapping(document.get("sharing"))
-    strategy = flags.get("migStrategy", "none")
-    if strategy not in STRATEGIES:
-        raise malformed(
-            f"{file}.flags.migStrategy", f"{str(strategy)[:80]!r} is none of {', '.join(STRATEGIES)}"
-        )
+    of_file = read_strategy(flags.get("migStrategy"), f"{file}.flags.migStrategy")
+    said = strategy or of_file
     replicas: dict[str, Replicas] = {}
     for key, way in _WAYS:
         settings = mapping(sharing.get(key))
@@ -262,7 +262,19 @@ def read_plugin_config(document: Any, *, file: str) -> DevicePlugin:
                 replicas[full] = Replicas(
                     way, number, settings.get("renameByDefault") is True, one_each is True
                 )
-    return DevicePlugin(strategy=strategy, replicas=replicas)
+    return DevicePlugin(strategy=said or "none", says_strategy=said is not None, replicas=replicas)
+
+
+def read_strategy(written: Any, path: str) -> Strategy | None:
+    """Reads a MIG strategy, which is at *path*; None where none is written.
+
+    Raises:
+        ProblemsError: `plugin-config-malformed`.
+    """
+    found = next((each for each in STRATEGIES if each == written), None)
+    if found is None and written is not None:
+        raise malformed(path, f"{str(written)[:80]!r} is none of {', '.join(STRATEGIES)}")
+    return found
 
 
 def malformed(path: str, message: str, hint: str = _HINT) -> ProblemsError:

@@ -188,7 +188,7 @@ def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
         message = f"{name} is {may_be} of one, and nothing here says which"
         hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
         return Remark(at, "decide", "plugin-not-known", message, hint)
-    hint = "say it by --plugin-config FILE, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
+    hint = "say it by --plugin-config FILE, by --snapshot FILE, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
     return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
 
 

@@ -1,6 +1,6 @@
 """Configurations of NVIDIA's plugin of which each node has one, as charts and ConfigMaps hold them.
 
-Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin.
+Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; controllers/object_controls.go of NVIDIA/gpu-operator.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
     DevicePlugin,
+    Strategy,
     malformed,
     read_node_labels,
     read_plugin_config,
+    read_strategy,
     tell_device,
 )
 
@@ -102,6 +104,7 @@ def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
     values = mapping(document)
     # The chart of the plugin, and that of the GPU Operator.
     config = mapping(values.get("config")) or mapping(value_at(values, "devicePlugin", "config"))
+    strategy = _read_strategy(values, file)
     is_map = values.get("kind") == "ConfigMap"
     texts = mapping(values.get("data") if is_map else config.get("map") or config.get("data"))
     if not texts and not is_map:
@@ -112,11 +115,25 @@ def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
         str(name): read_plugin_config(
             next(iter(read_manifests(str(text), file=file)), None),
             file=file if len(texts) == 1 else f"{file}[{name}]",
+            strategy=strategy,
         )
         for name, text in texts.items()
     }
     default = config.get("default") or (_NAMED_DEFAULT if _NAMED_DEFAULT in by_name else "")
     return PluginConfigs(file=file, by_name=by_name, default=str(default))
+
+
+def _read_strategy(values: Mapping[str, Any], file: str) -> Strategy | None:
+    """The MIG strategy that the values of a chart give the plugin's environment; None where they give none.
+
+    Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
+    `single` since 2021; templates/daemonset-device-plugin.yml of the plugin's chart.
+    """
+    if isinstance(value_at(values, "devicePlugin", "config"), Mapping):
+        said = mapping(values.get("mig")).get("strategy", "single")
+        return read_strategy(said or None, f"{file}.mig.strategy")
+    said = values.get("migStrategy")
+    return read_strategy(said, f"{file}.migStrategy")
 
 
 def _has_gpus(labels: Mapping[str, Any]) -> bool:
@@ -126,11 +143,13 @@ def _has_gpus(labels: Mapping[str, Any]) -> bool:
 
 
 def _with_profile(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
-    """The plugin with the profile that the strategy `single` has on a node, by its labels."""
-    seen = read_node_labels([labels]) if plugin.strategy == "single" else None
+    """The plugin with the profile that the strategy `single` has on a node, and a strategy that no file says, by its labels."""
+    is_open = not plugin.says_strategy
+    seen = read_node_labels([labels]) if is_open or plugin.strategy == "single" else None
     if seen is None:
         return plugin
-    return replace(plugin, strategy="single" if seen.profiles else "none", profiles=seen.profiles)
+    strategy = seen.strategy if is_open else "single" if seen.profiles else "none"
+    return replace(plugin, strategy=strategy, profiles=seen.profiles)
 
 
 def _tell_plugin(plugin: DevicePlugin) -> str:

@@ -301,6 +301,64 @@ def test_labels_say_the_profile_of_a_configuration_with_the_strategy_single():
     assert served(single, labels("Tesla-T4")) == DevicePlugin()
 
 
+OF_OPERATOR = {"devicePlugin": {"config": {"default": "any", "data": {"any": SHARED}}}}
+OF_CHART = {"config": {"map": {"any": SHARED}}}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"mig": {"strategy": "single"}, **OF_OPERATOR},
+        # The chart of the GPU Operator has it where its values do not.
+        OF_OPERATOR,
+        {"mig": {}, **OF_OPERATOR},
+        {"migStrategy": "single", **OF_CHART},
+        {
+            "migStrategy": "single",
+            "config": {"map": {"any": f"{SHARED}\nflags: {{migStrategy: none}}"}},
+        },
+    ],
+)
+def test_the_strategy_of_a_chart_counts_before_that_of_its_configurations(values: dict[str, Any]):
+    told = read_resource("nvidia.com/gpu", served(values))
+    assert told == "the plugin's MIG strategy is single, and nothing says which profile it is"
+    asked = read_resource("nvidia.com/gpu", served(values, ONE_G))
+    assert isinstance(asked, Asked)
+    assert (asked.profile, asked.what) == ("1g.10gb", "replica")
+    assert served(values, labels("Tesla-T4")) == IN_FOUR
+
+
+@pytest.mark.parametrize(
+    ("values", "strategy"),
+    [
+        ({"mig": {"strategy": "mixed"}, **OF_OPERATOR}, "mixed"),
+        ({"mig": {"strategy": "none"}, **OF_OPERATOR}, "none"),
+        ({"mig": {"strategy": ""}, **OF_OPERATOR}, "none"),
+        ({"migStrategy": "mixed", **OF_CHART}, "mixed"),
+        ({"migStrategy": None, **OF_CHART}, "none"),
+        (OF_CHART, "none"),
+    ],
+)
+def test_a_chart_that_gives_no_strategy_leaves_that_of_the_file(values: dict[str, Any], strategy: str):
+    assert served(values).strategy == strategy
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({"mig": {"strategy": "both"}, **OF_OPERATOR}, "plugin.yaml.mig.strategy"),
+        ({"migStrategy": ["single"], **OF_CHART}, "plugin.yaml.migStrategy"),
+    ],
+)
+def test_a_strategy_of_a_chart_that_the_plugin_does_not_know_is_told(values: dict[str, Any], path: str):
+    assert refusal(values)[:2] == (path, "plugin-config-malformed")
+
+
+def test_labels_say_the_strategy_that_no_file_says():
+    assert served({"version": "v1"}, ONE_G) == DevicePlugin(strategy="single", profiles=("1g.10gb",))
+    assert served({"version": "v1"}, of_part("1g.5gb", "none", shared=False)).strategy == "mixed"
+
+
 def test_profiles_that_differ_from_node_to_node_are_not_clear():
     found = served({"version": "v1", "flags": {"migStrategy": "single"}}, ONE_G, TWO_G)
     told = "a MIG device 1g.10gb, a MIG device 2g.20gb"
