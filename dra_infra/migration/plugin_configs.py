@@ -5,7 +5,7 @@ Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ from dra_infra.migration.device_plugin import (
     read_strategy,
     tell_device,
 )
+from dra_infra.output.wording import count_of
 
 _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
-_NAMED_DEFAULT: Final = "default"
-"""The configuration of nodes without the label where the chart names none."""
+_FALLBACKS: Final = ("named", "single")
+"""How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +34,13 @@ class PluginConfigs:
 
     Args:
         file: The file that has them, for problems.
-        by_name: Each by its name; a file that is one itself has no name for it.
-        default: The one of nodes whose label names none; empty where nothing says so.
+        by_name: Each by its name; a file that is one itself has no name for it, and neither has the empty one.
+        default: The one of nodes whose label names none; None where nothing says so.
     """
 
     file: str
     by_name: Mapping[str, DevicePlugin]
-    default: str = ""
+    default: str | None = ""
 
     def serve(self, nodes: Iterable[Mapping[str, Any]] = ()) -> DevicePlugin:
         """How the plugin serves the cluster.
@@ -55,7 +56,7 @@ class PluginConfigs:
         served = dict.fromkeys(
             _with_profile(self._choose(labels), labels) for labels in nodes if _has_gpus(labels)
         )
-        first, *others = served or dict.fromkeys([self._choose({})])
+        first, *others = served or dict.fromkeys([self._choose(None)])
         if not others:
             return first
         plugins = (first, *others)
@@ -76,16 +77,18 @@ class PluginConfigs:
             unclear=f"nodes serve it in different ways: {told}" if len(ways) > 1 else "",
         )
 
-    def _choose(self, labels: Mapping[str, Any]) -> DevicePlugin:
-        label = str(labels.get(_CONFIG_LABEL) or "")
-        different = list(dict.fromkeys(self.by_name.values()))
-        if len(different) == 1:
-            return different[0]
+    def _choose(self, labels: Mapping[str, Any] | None) -> DevicePlugin:
+        """The one that a node of these labels has; None stands for nodes that nobody knows."""
+        label = str(mapping(labels).get(_CONFIG_LABEL) or "")
         name = label or self.default
-        if name in self.by_name:
+        first, *others = dict.fromkeys(self.by_name.values())
+        if self.by_name.keys() == {""} or not (label or others):
+            return first
+        # Some nodes have the empty one, and others what their labels name.
+        if name is not None and name in self.by_name and (name or labels is not None):
             return self.by_name[name]
-        message = f"holds {len(self.by_name)} configurations" + (
-            f", and none is called {name[:80]!r}" if name else ", and nothing says which of them nodes have"
+        message = f"holds {count_of(len(self.by_name.keys() - {''}), 'configuration')}, and " + (
+            f"none is called {name[:80]!r}" if name else "nothing says which a node has"
         )
         hint = f"add --snapshot FILE of the cluster, whose nodes name theirs by the label {_CONFIG_LABEL}, or name a default"
         raise malformed(self.file, message, hint)
@@ -119,8 +122,27 @@ def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
         )
         for name, text in texts.items()
     }
-    default = config.get("default") or (_NAMED_DEFAULT if _NAMED_DEFAULT in by_name else "")
-    return PluginConfigs(file=file, by_name=by_name, default=str(default))
+    fallbacks = ("empty",) if _is_of_operator(values) else config.get("fallbackStrategies", _FALLBACKS)
+    default = config.get("default") or _fall_back(list(by_name), fallbacks)
+    if default == "":
+        by_name[""] = read_plugin_config({"version": "v1"}, file=file, strategy=strategy)
+    return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
+
+
+def _is_of_operator(values: Mapping[str, Any]) -> bool:
+    return isinstance(value_at(values, "devicePlugin", "config"), Mapping)
+
+
+def _fall_back(names: Sequence[str], strategies: Any) -> str | None:
+    """The configuration of nodes without the label, as updateConfigName of config-manager finds it; None where no plugin starts."""
+    for each in strategies if isinstance(strategies, (list, tuple)) else ():
+        if each == "empty":
+            return ""
+        if each == "named" and "default" in names:
+            return "default"
+        if each == "single" and len(names) == 1:
+            return names[0]
+    return None
 
 
 def _read_strategy(values: Mapping[str, Any], file: str) -> Strategy | None:
@@ -129,7 +151,7 @@ def _read_strategy(values: Mapping[str, Any], file: str) -> Strategy | None:
     Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
     `single` since 2021; templates/daemonset-device-plugin.yml of the plugin's chart.
     """
-    if isinstance(value_at(values, "devicePlugin", "config"), Mapping):
+    if _is_of_operator(values):
         said = mapping(values.get("mig")).get("strategy", "single")
         return read_strategy(said or None, f"{file}.mig.strategy")
     said = values.get("migStrategy")

@@ -387,6 +387,34 @@ def test_nodes_without_the_label_have_the_default():
     assert served(named, chosen("default")) == DevicePlugin()
 
 
+def test_the_operator_gives_nodes_without_the_label_an_empty_configuration():
+    values = {
+        "mig": {"strategy": "none"},
+        "devicePlugin": {"config": {"data": {"default": SHARED, "a": SHARED}}},
+    }
+    assert served(values, labels("Tesla-T4")) == DevicePlugin()
+    assert served(values, chosen("a")) == IN_FOUR
+    told = "nodes serve it in different ways: a whole GPU, one of 4 replicas of a whole GPU"
+    assert served(values, chosen("a"), labels("Tesla-T4")).unclear == told
+    assert refusal(values)[2] == "holds 2 configurations, and nothing says which a node has"
+
+
+@pytest.mark.parametrize(
+    ("fallbacks", "texts", "wanted"),
+    [
+        (["named", "single"], {"a": SHARED}, IN_FOUR),
+        (["named", "single"], {"a": WHOLE, "default": SHARED}, IN_FOUR),
+        (["empty", "single"], {"a": SHARED}, DevicePlugin()),
+        (["single", "empty"], {"a": SHARED, "b": SHARED}, DevicePlugin()),
+    ],
+)
+def test_the_chart_of_the_plugin_falls_back_in_the_order_of_its_values(
+    fallbacks: list[str], texts: dict[str, str], wanted: DevicePlugin
+):
+    values = {"config": {"map": texts, "fallbackStrategies": fallbacks}}
+    assert served(values, labels("Tesla-T4")) == wanted
+
+
 def test_configurations_that_say_the_same_need_no_choice():
     assert served(config_map(a=SHARED, b=SHARED)) == IN_FOUR
 
@@ -410,10 +438,13 @@ def test_nodes_that_serve_profiles_beside_others_are_clear():
 
 def test_a_configuration_that_nobody_chose_is_told():
     texts = config_map(a=WHOLE, b=SHARED)
-    nobody = "holds 2 configurations, and nothing says which of them nodes have"
+    nobody = "holds 2 configurations, and nothing says which a node has"
     assert refusal(texts) == ("plugin.yaml", "plugin-config-malformed", nobody)
     assert refusal(texts, labels("Tesla-T4"))[2] == nobody
     assert refusal(texts, chosen("c"))[2] == "holds 2 configurations, and none is called 'c'"
+    one = "holds 1 configuration, and none is called 'c'"
+    assert refusal(config_map(a=SHARED), chosen("c"))[2] == one
+    assert served({"version": "v1"}, chosen("c")) == DevicePlugin()
     assert refusal(config_map())[:2] == ("plugin.yaml", "plugin-config-malformed")
     assert refusal(config_map(a=WHOLE, b="version: v2"))[0] == "plugin.yaml[b]"
 
