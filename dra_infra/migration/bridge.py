@@ -21,7 +21,12 @@ from dra_infra.migration.accounts import find_mentions, migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
 from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
-from dra_infra.migration.node_selection import read_node_selection, read_pod_serving, refuse_named
+from dra_infra.migration.node_selection import (
+    find_against,
+    read_node_selection,
+    read_pod_serving,
+    refuse_named,
+)
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
@@ -70,13 +75,14 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
     for pods in find_pod_templates(manifest):
-        serving = read_pod_serving(pods.spec)
+        is_against = settings.plugin is not None and find_against(pods.spec, settings.plugin) != ""
+        serves_otherwise = is_against or read_pod_serving(pods.spec) != NOTHING_SAID
         for path, container in containers_of(pods.spec):
             found = read_needs(path, container, settings)
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
             for need in found.needs:
                 selected = read_node_selection(pods.spec, need.asked.class_name, NOTHING_SAID)
-                is_other = serving != NOTHING_SAID and need.asked.resource == WHOLE_GPU
+                is_other = serves_otherwise and need.asked.resource == WHOLE_GPU
                 is_other = is_other or bool(selected.profiles)
                 at, refused = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)

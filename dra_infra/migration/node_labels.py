@@ -253,7 +253,9 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
             used.add(each)
         elif name == "gpu.product" and each.operator in ("In", "NotIn") and each.values:
             found, parts = _read_products(each.values)
-            if each.operator == "NotIn" and any(parts):
+            # Nodes that do not share GPUs of this product are not left out.
+            plain = {each.removesuffix("-SHARED") for each in each.values}
+            if each.operator == "NotIn" and (any(parts) or plain - {*each.values}):
                 continue
             profiles += parts
             selectors.append(found if each.operator == "In" else ~found)
@@ -298,8 +300,8 @@ def _read_products(labels: Sequence[str]) -> tuple[Selector, list[str]]:
         else:
             # The label has a dash for each run of blanks, and for each dash of the name.
             patterns.append("^" + "[ -]".join(map(re.escape, product.split("-"))) + "$")
-    tests = [_one_of(names)] if names else []
-    tests += [gpu.product.matches(pattern) for pattern in patterns]
+    tests = [_one_of(list(dict.fromkeys(names)))] if names else []
+    tests += [gpu.product.matches(pattern) for pattern in dict.fromkeys(patterns)]
     return reduce(or_, tests), profiles
 
 

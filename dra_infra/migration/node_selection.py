@@ -9,6 +9,7 @@ from operator import and_
 from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
 from dra_infra.migration.node_labels import (
     NODE_SHARES,
     SERVING,
@@ -31,6 +32,9 @@ from dra_infra.selectors.selector import Selector
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_VALUE: Final = re.compile("[A-Za-z0-9._-]*")
+"""Characters that the value of a label may have; others are of a variable or a template, whose value nobody knows."""
+
 _Read = Callable[[Sequence[Requirement]], Meaning]
 
 
@@ -59,14 +63,7 @@ class DeviceSelection(NamedTuple):
 
 def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
     """Reads off the node selectors of a pod spec what one `nvidia.com/gpu` of its nodes is."""
-    nodes = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
-    terms = [requirements_in(each) for each in _terms(nodes)]
-    loose = [requirements_in(mapping(each.get("preference"))) for each in mappings(nodes.get(_PREFERRED))]
-    certain = requirements_of(mapping(spec.get("nodeSelector")))
-    if len(terms) == 1:
-        certain += terms[0]
-    else:
-        loose += terms
+    certain, loose = _read_all(spec)
     found = next((each.key for term in loose for each in term if is_serving(each)), "")
     if found:
         return Serving(unclear=f"{found} holds on some of the nodes that its affinity allows")
@@ -82,6 +79,34 @@ def refuse_named(spec: Mapping[str, Any]) -> Remark | None:
     )
     hint = f"write nodeSelector: {{kubernetes.io/hostname: {str(spec['nodeName'])[:80]}}} for it"
     return Remark("nodeName", "decide", "node-named", message, hint)
+
+
+def find_against(spec: Mapping[str, Any], plugin: DevicePlugin) -> str:
+    """A label by which a pod spec selects nodes that do not serve `nvidia.com/gpu` as the plugin does; empty without one."""
+    return next((each.key for each in _read_all(spec)[0] if _is_against(each, plugin)), "")
+
+
+def _is_against(requirement: Requirement, plugin: DevicePlugin) -> bool:
+    """True where a requirement holds on no node that serves `nvidia.com/gpu` as the plugin does, by labels of GPU feature discovery."""
+    key, operator, values = requirement
+    how = plugin.replicas.get(WHOLE_GPU)
+    shared = None if how is None or how.renamed else how
+    if operator != "In" or not values or not all(map(_VALUE.fullmatch, values)):
+        return False
+    if key == f"{WHOLE_GPU}.product":
+        marks = (("-MIG-", plugin.profiles), ("-SHARED", shared))
+        return any(has and not any(mark in each for each in values) for mark, has in marks)
+    wanted = {} if shared is None else dict(zip(NODE_SHARES, (str(shared.number), shared.way), strict=True))
+    return wanted.get(key, values[0]) not in values
+
+
+def _read_all(spec: Mapping[str, Any]) -> tuple[list[Requirement], list[list[Requirement]]]:
+    """The requirements that nodes of a pod certainly meet, and the others by their terms."""
+    nodes = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    terms = [requirements_in(each) for each in _terms(nodes)]
+    loose = [requirements_in(mapping(each.get("preference"))) for each in mappings(nodes.get(_PREFERRED))]
+    certain = requirements_of(mapping(spec.get("nodeSelector")))
+    return ([*certain, *terms[0]], loose) if len(terms) == 1 else (certain, [*loose, *terms])
 
 
 def _terms(nodes: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -22,6 +22,7 @@ from dra_infra.migration.needs import (
 from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
 from dra_infra.migration.node_selection import (
     DeviceSelection,
+    find_against,
     read_node_selection,
     read_pod_serving,
     refuse_named,
@@ -81,7 +82,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
         name_template: Names the claim templates that the pod uses.
     """
     serving = read_pod_serving(spec)
-    settings = replace(settings, plugin=_plugin_there(serving, settings.plugin))
+    settings = replace(settings, plugin=_plugin_there(spec, serving, settings.plugin))
     found = [read_needs(path, container, settings) for path, container in containers_of(spec)]
     remarks = [remark for each in found for remark in each.remarks]
     if any(each.is_blocked for each in found):
@@ -226,15 +227,21 @@ def in_places(remarks: Sequence[Remark], places: Sequence[str]) -> list[Remark]:
     return [each._replace(path=called(each.path), message=called(each.message)) for each in remarks]
 
 
-def _plugin_there(serving: Serving, plugin: DevicePlugin | None) -> DevicePlugin | None:
+def _plugin_there(
+    spec: Mapping[str, Any], serving: Serving, plugin: DevicePlugin | None
+) -> DevicePlugin | None:
     """How a plugin serves the nodes that a pod selects, where their labels say more than the plugin's configuration."""
-    if plugin is None or serving == NOTHING_SAID:
+    if plugin is None:
         return plugin
-    if serving.shared:
+    if serving.shared or serving == NOTHING_SAID:
         message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
         # The strategy is that of a node, which may share its MIG devices alone.
         is_said = WHOLE_GPU in plugin.replicas or (plugin.replicas and serving.shared.endswith("-strategy"))
-        return plugin if is_said else replace(plugin, unclear=message)
+        if is_said or not serving.shared:
+            if plugin.unclear or not (against := find_against(spec, plugin)):
+                return plugin
+            message = f"its nodes do not serve it as the plugin's configuration says, by {against}"
+        return replace(plugin, unclear=message)
     if serving.profile:
         plugin = replace(plugin, strategy="single", profiles=(serving.profile,))
     if serving.replicas is not None:

@@ -228,6 +228,53 @@ def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
     assert '.productName == "Tesla T4"' in product
 
 
+SINGLE = Settings(plugin=DevicePlugin(strategy="single", profiles=("1g.5gb",)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "settings"),
+    [
+        ({f"{GFD}product": "Tesla-T4"}, SHARING_GPUS),
+        ({f"{GFD}replicas": "1"}, SHARING_GPUS),
+        ({f"{GFD}sharing-strategy": "none"}, SHARING_GPUS),
+        ({f"{GFD}replicas": "8"}, SHARING_GPUS),
+        ({f"{GFD}product": "Tesla-T4-SHARED", f"{GFD}sharing-strategy": "mps"}, SHARING_GPUS),
+        ({f"{GFD}product": "NVIDIA-A100-SXM4-40GB"}, SINGLE),
+    ],
+)
+@pytest.mark.parametrize("is_affinity", [False, True])
+def test_a_pod_of_nodes_that_serve_it_otherwise_than_the_plugin_is_to_decide(
+    labels: dict[str, str], settings: Settings, is_affinity: bool
+):
+    affinity = required([expression(key, "In", value) for key, value in labels.items()])
+    asked = pod(None, affinity) if is_affinity else pod(labels)
+    found = migrated(asked, settings)
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+    assert found.manifest is asked
+    (bridged,) = bridge_classes([asked], settings)
+    assert ([each.outcome for each in bridged.remarks], bridged.added) == (["decide"], ())
+
+
+@pytest.mark.parametrize(
+    "affinity",
+    [
+        required([expression(f"{GFD}product", "In", "Tesla-T4", "Tesla-T4-SHARED")]),
+        required([expression(f"{GFD}product", "NotIn", "Tesla-T4")]),
+        required([expression(f"{GFD}product", "In", "Tesla-T4")], [expression("zone", "Exists")]),
+        preferred(expression(f"{GFD}product", "In", "Tesla-T4")),
+    ],
+)
+def test_nodes_that_may_share_gpus_give_shares(affinity: Mapping[str, Any]):
+    found = migrated(pod(None, affinity), SHARING_GPUS)
+    assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
+
+
+def test_a_product_says_nothing_of_mig_devices_that_have_a_name():
+    asked = pod({f"{GFD}product": "NVIDIA-A100-SXM4-40GB"}, resource="nvidia.com/mig-1g.5gb")
+    for settings in (SHARING_PARTS, SHARING_GPUS):
+        assert request_of(migrated(asked, settings))["deviceClassName"] == "mig.nvidia.com"
+
+
 @pytest.mark.parametrize("key", ["replicas", "sharing-strategy"])
 def test_nodes_that_serve_shares_by_another_name_have_no_whole_gpus(key: str):
     renamed = Settings(

@@ -124,6 +124,14 @@ def test_a_product_that_is_not_known_matches_blanks_and_dashes():
     assert '.matches("^NVIDIA[ -]X[ -]9$")' in read.selector.expression()
 
 
+def test_a_product_that_is_left_out_shared_and_not_shared_is_left_out():
+    product = Requirement("nvidia.com/gpu.product", "NotIn", ("Tesla-T4-SHARED", "Tesla-T4"))
+    read = read_requirements([product])
+    assert read.used == {product}
+    assert read.selector is not None
+    assert '"gpu.nvidia.com"].productName != "Tesla T4"' in read.selector.expression()
+
+
 @pytest.mark.parametrize("key", ["gpu.compute.major", "cuda.driver-version.full", "gpu.product"])
 def test_a_label_without_the_prefix_is_somebodys_own(key: str):
     assert read_requirements([Requirement(key, "In", ("8",))]).used == frozenset()
@@ -146,6 +154,7 @@ def test_two_labels_of_one_number_are_read_where_they_say_the_same():
         Requirement("nvidia.com/gpu.family", "In", ("rubin",)),
         Requirement("nvidia.com/gpu.compute.minor", "In", ("0",)),
         Requirement("nvidia.com/gpu.product", "NotIn", ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb",)),
+        Requirement("nvidia.com/gpu.product", "NotIn", ("NVIDIA-L4", "Tesla-T4-SHARED")),
         Requirement("zone", "In", ("a",)),
         Requirement("nvidia.com/cuda.driver-version.full", "In", ("r550",)),
     ],
