@@ -39,7 +39,7 @@ from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.plugin_configs import PluginConfigs, read_plugin_configs
+from dra_infra.migration.plugin_configs import PluginConfigs, hold_to_nodes, read_plugin_configs
 from dra_infra.migration.report import RENDERERS, Entry, Report, judge, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
@@ -315,16 +315,19 @@ def _find_plugin(
         )
         raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin = DevicePlugin() if whole_gpus else None
+    nodes = [] if snapshot is None else [node.labels for node in read_snapshot(snapshot).fleet.nodes]
     if plugin is None and (plugin_config or snapshot):
-        nodes = [] if snapshot is None else [node.labels for node in read_snapshot(snapshot).fleet.nodes]
         plugin = (
             _read_config(plugin_config).serve(map(as_discovered, nodes))
             if plugin_config
             else read_nodes(nodes)
         )
     if mig_profile:
-        plugin = replace(plugin or DevicePlugin(), strategy="single", profiles=(mig_profile,), unclear="")
-    return plugin
+        of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
+        plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
+    return (
+        hold_to_nodes(plugin, map(as_discovered, nodes)) if plugin and (whole_gpus or mig_profile) else plugin
+    )
 
 
 def _read_memory(amount: str | None, to: str) -> int:

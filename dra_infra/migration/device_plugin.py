@@ -79,7 +79,9 @@ class DevicePlugin:
         """Why nobody can say what a resource is; empty where it is clear."""
         if resource in self.apart:
             return "nodes share it in different ways"
-        return self.unclear if resource == WHOLE_GPU else ""
+        if resource == WHOLE_GPU or self.strategy == "mixed" or not self.says_strategy:
+            return self.unclear if resource == WHOLE_GPU else ""
+        return "the plugin's MIG strategy is not mixed, so it serves no MIG devices by their own names"
 
 
 class Asked(NamedTuple):
@@ -227,7 +229,7 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     return asked._replace(what="replica", replicas=replicas)
 
 
-_WAYS: Final[tuple[tuple[str, Way], ...]] = (("timeSlicing", "time-slicing"), ("mps", "mps"))
+_WAYS: Final[Mapping[str, Way]] = {"timeSlicing": "time-slicing", "mps": "mps"}
 _HINT: Final = "give the plugin's configuration, with version: v1 and flags or sharing"
 
 
@@ -248,20 +250,20 @@ def read_plugin_config(document: Any, *, file: str, strategy: Strategy | None = 
     of_file = read_strategy(flags.get("migStrategy"), f"{file}.flags.migStrategy")
     said = strategy or of_file
     replicas: dict[str, Replicas] = {}
-    for key, way in _WAYS:
-        settings = mapping(sharing.get(key))
-        # The default differs: config.go preserves what MPS did before there was the setting.
-        one_each = settings.get("failRequestsGreaterThanOne", way == "mps")
-        for index, each in enumerate(mappings(settings.get("resources"))):
-            name, number = each.get("name"), each.get("replicas")
-            if not isinstance(name, str) or type(number) is not int or number < 1:
-                path = f"{file}.sharing.{key}.resources[{index}]"
-                raise malformed(path, "has no name or no number of replicas")
+    # With both the plugin goes by MPS alone (ReplicatedResources in api/config/v1/sharing.go).
+    key = "timeSlicing" if sharing.get("mps") is None else "mps"
+    settings = mapping(sharing.get(key))
+    # The default differs: config.go preserves what MPS did before there was the setting.
+    one_each = settings.get("failRequestsGreaterThanOne", key == "mps") is True
+    for index, each in enumerate(mappings(settings.get("resources"))):
+        name, number = each.get("name"), each.get("replicas")
+        if not isinstance(name, str) or type(number) is not int or number < 1:
+            path = f"{file}.sharing.{key}.resources[{index}]"
+            raise malformed(path, "has no name or no number of replicas")
+        if number > 1:
             full = name if "/" in name else f"{_LABEL}{name}"
-            if number > 1:
-                replicas[full] = Replicas(
-                    way, number, settings.get("renameByDefault") is True, one_each is True
-                )
+            is_renamed = settings.get("renameByDefault") is True
+            replicas[full] = Replicas(_WAYS[key], number, is_renamed, one_each)
     return DevicePlugin(strategy=said or "none", says_strategy=said is not None, replicas=replicas)
 
 

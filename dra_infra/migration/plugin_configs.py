@@ -54,7 +54,7 @@ class PluginConfigs:
             ProblemsError: `plugin-config-malformed`, where it is not clear which configuration counts.
         """
         served = dict.fromkeys(
-            _with_profile(self._choose(labels), labels) for labels in nodes if _has_gpus(labels)
+            _as_seen(self._choose(labels), labels) for labels in nodes if _has_gpus(labels)
         )
         first, *others = served or dict.fromkeys([self._choose(None)])
         if not others:
@@ -74,7 +74,8 @@ class PluginConfigs:
             first,
             strategy="mixed" if mixed else first.strategy,
             replicas={**first.replicas, **(of_profiles[0] if mixed else {})},
-            unclear=f"nodes serve it in different ways: {told}" if len(ways) > 1 else "",
+            unclear=next((each.unclear for each in plugins if each.unclear), "")
+            or (f"nodes serve it in different ways: {told}" if len(ways) > 1 else ""),
         )
 
     def _choose(self, labels: Mapping[str, Any] | None) -> DevicePlugin:
@@ -164,18 +165,39 @@ def _has_gpus(labels: Mapping[str, Any]) -> bool:
     )
 
 
-def _with_profile(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
-    """The plugin with the profile that the strategy `single` has on a node, and a strategy that no file says, by its labels."""
-    is_open = not plugin.says_strategy
-    seen = read_node_labels([labels]) if is_open or plugin.strategy == "single" else None
+def _as_seen(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
+    """The plugin on a node, whose labels say the profile that the strategy `single` has, and a strategy that no file says.
+
+    It is not clear where they say something else than its configuration.
+    """
+    seen = read_node_labels([labels])
     if seen is None:
         return plugin
-    strategy = seen.strategy if is_open else "single" if seen.profiles else "none"
-    return replace(plugin, strategy=strategy, profiles=seen.profiles)
+    strategy: Strategy = "single" if seen.profiles else "none"
+    if not plugin.says_strategy or plugin.strategy == "single":
+        strategy = strategy if plugin.says_strategy else seen.strategy
+        plugin = replace(plugin, strategy=strategy, profiles=seen.profiles)
+    # GPUs with MIG devices have the label with a zero, however others are shared.
+    if seen.profiles == plugin.profiles and labels.get(f"{WHOLE_GPU}.replicas") in (None, "0"):
+        return plugin
+    here, there = (_tell_plugin(each, with_way=True) for each in (seen, plugin))
+    unclear = "" if here == there else f"labels of a node say {here}, and its configuration {there}"
+    return replace(plugin, unclear=unclear)
 
 
-def _tell_plugin(plugin: DevicePlugin) -> str:
+def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
+    """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
+    seen = [found for labels in nodes if (found := read_node_labels([labels]))]
+    told, here = _tell_plugin(plugin), ", ".join(sorted({_tell_plugin(each) for each in seen}))
+    if not seen or any(_tell_plugin(each) == told for each in seen):
+        return plugin
+    return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {here}")
+
+
+def _tell_plugin(plugin: DevicePlugin, *, with_way: bool = False) -> str:
+    how = plugin.replicas.get(WHOLE_GPU)
     profile = ", ".join(plugin.profiles) or (
         "of a profile that no label says" if plugin.strategy == "single" else ""
     )
-    return tell_device(profile, plugin.replicas.get(WHOLE_GPU))
+    way = f" by {how.way}{', as nvidia.com/gpu.shared' if how.renamed else ''}" if with_way and how else ""
+    return tell_device(profile, how) + way

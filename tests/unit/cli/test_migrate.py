@@ -598,6 +598,9 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
     arguments = ("serve.yaml", "--plugin-config", "values.yaml", "--json")
     done = migrate(folder, *arguments, "--snapshot", "cluster.yaml")
     assert "ResourceClaimTemplate ml/serve-mig" in json.loads(done.stdout)["objects"][0]["added"]
+    for said in (("--whole-gpus",), ("--mig-profile", "2g.20gb")):
+        done = migrate(folder, "serve.yaml", *said, "--snapshot", "cluster.yaml")
+        assert "labels of nodes say a MIG device 1g.10gb [resource-not-clear]" in done.stderr
     refused = migrate(folder, *arguments)
     assert "[plugin-config-malformed]" in refused.stderr
 

@@ -18,7 +18,7 @@ from dra_infra.migration.device_plugin import (
 )
 from dra_infra.migration.needs import Settings, read_needs
 from dra_infra.migration.node_labels import Requirement, as_discovered, read_nodes, read_requirements
-from dra_infra.migration.plugin_configs import read_plugin_configs
+from dra_infra.migration.plugin_configs import hold_to_nodes, read_plugin_configs
 
 
 def config(**parts: Any) -> DevicePlugin:
@@ -36,6 +36,24 @@ def test_an_empty_configuration_gives_whole_gpus():
 def test_what_is_not_said_of_large_requests_differs_by_the_way_of_sharing(key: str, way: str, one_each: bool):
     found = config(sharing={key: {"resources": [{"name": "gpu", "replicas": 4}]}})
     assert found.replicas["nvidia.com/gpu"] == Replicas(way, 4, renamed=False, one_each=one_each)  # type: ignore[arg-type]  # one of two
+
+
+def test_a_configuration_with_both_ways_of_sharing_goes_by_mps_alone():
+    def resources(name: str) -> dict[str, Any]:
+        return {"resources": [{"name": name, "replicas": 2}]}
+
+    both = {"timeSlicing": resources("nvidia.com/gpu"), "mps": resources("nvidia.com/mig-1g.5gb")}
+    found = config(sharing=both)
+    assert {name: how.way for name, how in found.replicas.items()} == {"nvidia.com/mig-1g.5gb": "mps"}
+    assert config(sharing={**both, "mps": None}).replicas["nvidia.com/gpu"].way == "time-slicing"
+
+
+@pytest.mark.parametrize("strategy", ["none", "single", "mixed", None])
+def test_a_strategy_that_serves_no_names_of_mig_devices_leaves_them_open(strategy: str | None):
+    found = config(**({"flags": {"migStrategy": strategy}} if strategy else {}))
+    for name in ("nvidia.com/mig-1g.5gb", "nvidia.com/mig-1g.5gb.shared"):
+        told = read_resource(name, found)
+        assert (isinstance(told, str) and "strategy is not mixed" in told) == (strategy in ("none", "single"))
 
 
 def test_one_replica_is_the_device_itself():
@@ -357,6 +375,78 @@ def test_a_strategy_of_a_chart_that_the_plugin_does_not_know_is_told(values: dic
 def test_labels_say_the_strategy_that_no_file_says():
     assert served({"version": "v1"}, ONE_G) == DevicePlugin(strategy="single", profiles=("1g.10gb",))
     assert served({"version": "v1"}, of_part("1g.5gb", "none", shared=False)).strategy == "mixed"
+
+
+A_FOURTH = "one of 4 replicas of a whole GPU by time-slicing"
+SAYS = {"gpu.replicas": "4", "gpu.sharing-strategy": "time-slicing"}
+NOT_SHARED = {"gpu.replicas": "1", "gpu.sharing-strategy": "none"}
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "told"),
+    [
+        (
+            SINGLE,
+            labels("A-MIG-1g.10gb-SHARED", **SAYS),
+            "one of 4 replicas of a MIG device 1g.10gb by time-slicing, and its configuration a MIG device 1g.10gb",
+        ),
+        (
+            f"{WHOLE}\nflags: {{migStrategy: none}}",
+            labels("A-MIG-1g.10gb"),
+            "a MIG device 1g.10gb, and its configuration a whole GPU",
+        ),
+        (
+            SHARED,
+            labels("Tesla-T4", **NOT_SHARED),
+            f"a whole GPU, and its configuration {A_FOURTH}",
+        ),
+        (
+            SHARED.replace("timeSlicing: {", "timeSlicing: {renameByDefault: true, "),
+            labels("Tesla-T4-SHARED", **SAYS),
+            f"{A_FOURTH}, and its configuration {A_FOURTH}, as nvidia.com/gpu.shared",
+        ),
+        (
+            SHARED.replace("timeSlicing", "mps"),
+            labels("Tesla-T4-SHARED", **SAYS),
+            f"{A_FOURTH}, and its configuration one of 4 replicas of a whole GPU by mps",
+        ),
+    ],
+)
+def test_labels_that_say_something_else_than_the_configuration_leave_it_open(
+    text: str, node: dict[str, str], told: str
+):
+    for nodes in ((node,), (node, labels("NVIDIA-L4"))):
+        said = read_resource("nvidia.com/gpu", served(config_map(a=text), *nodes))
+        assert said == f"labels of a node say {told}"
+
+
+def test_labels_that_say_the_same_as_the_configuration_are_clear():
+    assert served(config_map(a=SHARED), labels("Tesla-T4-SHARED", **SAYS)) == IN_FOUR
+    # A GPU with MIG devices has these labels beside others that are shared.
+    is_part = labels("NVIDIA-A100", **{"gpu.replicas": "0", "gpu.sharing-strategy": "none"})
+    assert served(config_map(a=SHARED), is_part) == IN_FOUR
+
+
+ONE_PART = DevicePlugin(strategy="single", profiles=("1g.10gb",))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "nodes", "is_clear"),
+    [
+        (DevicePlugin(), [], True),
+        (DevicePlugin(), [{}, labels("Tesla-T4")], True),
+        (DevicePlugin(), [ONE_G, labels("Tesla-T4")], True),
+        (DevicePlugin(), [ONE_G], False),
+        (DevicePlugin(), [labels("Tesla-T4-SHARED", **SAYS)], False),
+        (ONE_PART, [ONE_G, TWO_G], True),
+        (ONE_PART, [TWO_G, labels("Tesla-T4")], False),
+    ],
+)
+def test_what_is_said_of_the_plugin_has_to_be_so_on_a_node(
+    plugin: DevicePlugin, nodes: list[dict[str, str]], is_clear: bool
+):
+    assert (hold_to_nodes(plugin, nodes) == plugin) == is_clear
+    assert isinstance(read_resource("nvidia.com/gpu", hold_to_nodes(plugin, nodes)), Asked) == is_clear
 
 
 def test_profiles_that_differ_from_node_to_node_are_not_clear():
