@@ -347,10 +347,11 @@ def _read_memory(amount: str | None, to: str) -> int:
 
 
 def _read_config(file: Path) -> PluginConfigs:
-    found = next(read_sources([str(file)], sys.stdin.buffer), None)
-    if isinstance(found, Problem):
-        raise ProblemsError([found])
-    return read_plugin_configs(None if found is None else found.manifest, file=str(file))
+    found = list(read_sources([str(file)], sys.stdin.buffer))
+    if problems := [each for each in found if isinstance(each, Problem)]:
+        raise ProblemsError(problems)
+    objects = (each.manifest for each in found if isinstance(each, SourceObject))
+    return read_plugin_configs(*objects, file=str(file))
 
 
 def _why_no_shares(target: ClusterTarget, driver: str) -> str:

@@ -1,4 +1,4 @@
-"""Configurations of NVIDIA's plugin of which each node has one, as charts and ConfigMaps hold them.
+"""Configurations of NVIDIA's plugin of which each node has one, as charts, ClusterPolicies and ConfigMaps hold them.
 
 Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; controllers/object_controls.go of NVIDIA/gpu-operator.
 """
@@ -24,6 +24,9 @@ from dra_infra.migration.device_plugin import (
 from dra_infra.output.wording import count_of
 
 _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+_OF_OPERATOR: Final = ("mig", "migManager", "operator", "toolkit", "driver")
+"""Parts of the GPU Operator's values that the plugin's chart does not have."""
+
 _FALLBACKS: Final = ("named", "single")
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
 
@@ -95,26 +98,32 @@ class PluginConfigs:
         raise malformed(self.file, message, hint)
 
 
-def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
-    """Reads a configuration, or a ConfigMap or the values of a chart with several of them.
+def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
+    """Reads a configuration, a ConfigMap with several, or the values of a chart or the ClusterPolicy of the GPU Operator.
 
     Args:
-        document: Plain data of the file.
+        documents: Plain data of the file; the ConfigMap that one of them names may stand beside it.
         file: Its name, for problems.
 
     Raises:
         ProblemsError: `plugin-config-malformed`, and what YAML inside the file is refused for.
     """
-    values = mapping(document)
-    # The chart of the plugin, and that of the GPU Operator.
-    config = mapping(values.get("config")) or mapping(value_at(values, "devicePlugin", "config"))
-    strategy = _read_strategy(values, file)
-    is_map = values.get("kind") == "ConfigMap"
-    texts = mapping(values.get("data") if is_map else config.get("map") or config.get("data"))
-    if not texts and not is_map:
-        return PluginConfigs(file=file, by_name={"": read_plugin_config(document, file=file)})
+    maps = [each for each in map(mapping, documents) if each.get("kind") == "ConfigMap"]
+    found = next((each for each in map(mapping, documents) if each not in maps), {})
+    of_operator, strategy = _read_strategy(found, file)
+    values = mapping(found.get("spec")) or found
+    config = mapping(value_at(values, "devicePlugin", "config") if of_operator else values.get("config"))
+    name = str(config.get("name") or "")
+    named = (each for each in maps if not found or value_at(each, "metadata", "name") == name)
+    texts = mapping(config.get("map") or config.get("data") or next(named, {}).get("data"))
+    if not texts and (name or not found):
+        why = f"names the ConfigMap {name[:80]!r}, which is not in it" if name else "has no configuration"
+        hint = "write the ConfigMap that has it into the same file, behind ---, or give --snapshot FILE alone"
+        raise malformed(file, why, hint)
     if not texts:
-        raise malformed(file, "is a ConfigMap without a configuration")
+        own = {"version": "v1"} if of_operator or strategy else found
+        by_name = {"": read_plugin_config(own, file=file, strategy=strategy)}
+        return PluginConfigs(file=file, by_name=by_name)
     by_name = {
         str(name): read_plugin_config(
             next(iter(read_manifests(str(text), file=file)), None),
@@ -123,15 +132,27 @@ def read_plugin_configs(document: Any, *, file: str) -> PluginConfigs:
         )
         for name, text in texts.items()
     }
-    fallbacks = ("empty",) if _is_of_operator(values) else config.get("fallbackStrategies", _FALLBACKS)
+    fallbacks = ("empty",) if of_operator else config.get("fallbackStrategies", _FALLBACKS)
     default = config.get("default") or _fall_back(list(by_name), fallbacks)
     if default == "":
         by_name[""] = read_plugin_config({"version": "v1"}, file=file, strategy=strategy)
     return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
 
 
-def _is_of_operator(values: Mapping[str, Any]) -> bool:
-    return isinstance(value_at(values, "devicePlugin", "config"), Mapping)
+def _read_strategy(found: Mapping[str, Any], file: str) -> tuple[bool, Strategy | None]:
+    """Whether a document is of the GPU Operator, and the MIG strategy that it gives the plugin's environment; None for none.
+
+    Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
+    `single` since 2021; templates/daemonset-device-plugin.yml of the plugin's chart.
+    """
+    if found.get("kind") == "ClusterPolicy":
+        said = value_at(found, "spec", "mig", "strategy")
+        return True, read_strategy(said or None, f"{file}.spec.mig.strategy")
+    parts = (*(found.get(each) for each in _OF_OPERATOR), value_at(found, "devicePlugin", "config"))
+    if any(isinstance(each, Mapping) for each in parts):
+        said = mapping(found.get("mig")).get("strategy", "single")
+        return True, read_strategy(said or None, f"{file}.mig.strategy")
+    return False, read_strategy(found.get("migStrategy"), f"{file}.migStrategy")
 
 
 def _fall_back(names: Sequence[str], strategies: Any) -> str | None:
@@ -144,19 +165,6 @@ def _fall_back(names: Sequence[str], strategies: Any) -> str | None:
         if each == "single" and len(names) == 1:
             return names[0]
     return None
-
-
-def _read_strategy(values: Mapping[str, Any], file: str) -> Strategy | None:
-    """The MIG strategy that the values of a chart give the plugin's environment; None where they give none.
-
-    Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
-    `single` since 2021; templates/daemonset-device-plugin.yml of the plugin's chart.
-    """
-    if _is_of_operator(values):
-        said = mapping(values.get("mig")).get("strategy", "single")
-        return read_strategy(said or None, f"{file}.mig.strategy")
-    said = values.get("migStrategy")
-    return read_strategy(said, f"{file}.migStrategy")
 
 
 def _has_gpus(labels: Mapping[str, Any]) -> bool:

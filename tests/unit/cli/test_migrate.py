@@ -585,6 +585,19 @@ def test_a_config_map_holds_the_configuration(folder: Path):
     assert [each["code"] for each in json.loads(done.stdout)["objects"][0]["remarks"]] == ["mps-replicas"]
 
 
+def test_a_config_map_stands_beside_the_policy_that_names_it(folder: Path):
+    text = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plugin"}, "data": {"any": text}}
+    config = {"name": "plugin", "default": "any"}
+    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}}
+    policy["spec"] = {"mig": {"strategy": "none"}, "devicePlugin": {"config": config}}
+    (folder / "plugin.yaml").write_text("\n---\n".join(map(json.dumps, (policy, held))))
+    done = migrate(folder, "serve.yaml", "--plugin-config", "plugin.yaml", "--kubernetes", "1.37")
+    assert "[replica-to-share]" in done.stderr
+    (folder / "plugin.yaml").write_text("a: [")
+    assert migrate(folder, "serve.yaml", "--plugin-config", "plugin.yaml").returncode == 2
+
+
 def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
     configs = {"a": "version: v1", "b": "version: v1\nflags: {migStrategy: single}"}
     (folder / "values.yaml").write_text(json.dumps({"config": {"map": configs}}))

@@ -293,8 +293,9 @@ ONE_G = labels("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", **{"mig.strategy": "single"}
 TWO_G = labels("NVIDIA-A100-SXM4-80GB-MIG-2g.20gb", **{"mig.strategy": "single"})
 
 
-def served(document: dict[str, Any], *nodes: dict[str, str]) -> DevicePlugin:
-    return read_plugin_configs(document, file="plugin.yaml").serve(nodes)
+def served(document: dict[str, Any] | list[Any], *nodes: dict[str, str]) -> DevicePlugin:
+    documents = document if isinstance(document, list) else [document]
+    return read_plugin_configs(*documents, file="plugin.yaml").serve(nodes)
 
 
 def config_map(**texts: str) -> dict[str, Any]:
@@ -305,7 +306,7 @@ def chosen(name: str) -> dict[str, str]:
     return labels("Tesla-T4", **{"device-plugin.config": name})
 
 
-def refusal(document: dict[str, Any], *nodes: dict[str, str]) -> tuple[str, str, str]:
+def refusal(document: dict[str, Any] | list[Any], *nodes: dict[str, str]) -> tuple[str, str, str]:
     with pytest.raises(ProblemsError) as caught:
         served(document, *nodes)
     [problem] = caught.value.problems
@@ -361,9 +362,57 @@ def test_a_chart_that_gives_no_strategy_leaves_that_of_the_file(values: dict[str
     assert served(values).strategy == strategy
 
 
+def policy(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("document", "strategy"),
+    [
+        ({"mig": {"strategy": "mixed"}, "devicePlugin": {"enabled": True}}, "mixed"),
+        ({"driver": {"enabled": False}}, "single"),
+        ({"devicePlugin": {"config": {"name": ""}}}, "single"),
+        (policy(mig={"strategy": "mixed"}), "mixed"),
+        (policy(devicePlugin={"enabled": True}), "none"),
+        ({"migStrategy": "single", "failOnInitError": True}, "single"),
+        ({"migStrategy": "none", "devicePlugin": {"enabled": True}}, "none"),
+    ],
+)
+def test_a_strategy_is_read_where_there_is_no_configuration(document: dict[str, Any], strategy: str):
+    assert served(document) == DevicePlugin(strategy=strategy)  # type: ignore[arg-type]  # one of three
+    # Without the container that reads the label it chooses nothing.
+    assert served(document, chosen("a")).unclear == ""
+
+
+NAMING = policy(mig={"strategy": "single"}, devicePlugin={"config": {"name": "plugin", "default": "any"}})
+
+
+def test_a_config_map_beside_what_names_it_has_the_configurations():
+    other = {**config_map(any=WHOLE), "metadata": {"name": "other"}}
+    for documents in ([NAMING, other, config_map(any=SHARED)], [config_map(any=SHARED), other, NAMING]):
+        asked = read_resource("nvidia.com/gpu", served(documents, ONE_G))
+        assert isinstance(asked, Asked)
+        assert (asked.profile, asked.what) == ("1g.10gb", "replica")
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [NAMING],
+        [NAMING, {**config_map(any=WHOLE), "metadata": {"name": "other"}}],
+        [{"config": {"name": "plugin"}}],
+        [{"mig": {"strategy": "none"}, "devicePlugin": {"config": {"name": "plugin"}}}],
+    ],
+)
+def test_a_config_map_that_is_not_there_is_told(documents: list[Any]):
+    told = "names the ConfigMap 'plugin', which is not in it"
+    assert refusal(documents) == ("plugin.yaml", "plugin-config-malformed", told)
+
+
 @pytest.mark.parametrize(
     ("values", "path"),
     [
+        (policy(mig={"strategy": "both"}), "plugin.yaml.spec.mig.strategy"),
         ({"mig": {"strategy": "both"}, **OF_OPERATOR}, "plugin.yaml.mig.strategy"),
         ({"migStrategy": ["single"], **OF_CHART}, "plugin.yaml.migStrategy"),
     ],
