@@ -33,8 +33,6 @@ from dra_infra.selectors.selector import Selector
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _VALUE: Final = re.compile("[A-Za-z0-9._-]*")
-"""Characters that the value of a label may have; others are of a variable or a template, whose value nobody knows."""
-
 _Read = Callable[[Sequence[Requirement]], Meaning]
 
 
@@ -91,13 +89,18 @@ def _is_against(requirement: Requirement, plugin: DevicePlugin) -> bool:
     key, operator, values = requirement
     how = plugin.replicas.get(WHOLE_GPU)
     shared = None if how is None or how.renamed else how
-    if operator != "In" or not values or not all(map(_VALUE.fullmatch, values)):
+    if operator != "In" or not values or not _is_known(requirement):
         return False
     if key == f"{WHOLE_GPU}.product":
         marks = (("-MIG-", plugin.profiles), ("-SHARED", shared))
         return any(has and not any(mark in each for each in values) for mark, has in marks)
     wanted = {} if shared is None else dict(zip(NODE_SHARES, (str(shared.number), shared.way), strict=True))
     return wanted.get(key, values[0]) not in values
+
+
+def _is_known(requirement: Requirement) -> bool:
+    """True where values are such that labels may have; others are variables or parts of a template, which something fills in later."""
+    return all(map(_VALUE.fullmatch, requirement.values))
 
 
 def _read_all(spec: Mapping[str, Any]) -> tuple[list[Requirement], list[list[Requirement]]]:
@@ -135,7 +138,11 @@ def read_node_selection(
     counted = _why_counted(spec, per_node=per_node)
 
     def read(requirements: Sequence[Requirement]) -> Meaning:
-        found = [each for each in requirements if each.key not in unread and vendor_of(each.key) == vendor]
+        found = [
+            each
+            for each in requirements
+            if each.key not in unread and vendor_of(each.key) == vendor and _is_known(each)
+        ]
         meaning = read_requirements(found, serving)
         return meaning._replace(selector=None, used=frozenset()) if counted else meaning
 
@@ -241,7 +248,8 @@ def _remark(path: str, requirement: Requirement, counted: str, *, is_used: bool)
     if is_used:
         message = f"{requirement.key} of nodes is a selector of devices now"
         return Remark(path, "changed", "node-label-to-selector", message)
-    why = counted or "no attribute says the same"
+    why = "no attribute says the same" if _is_known(requirement) else "its value is filled in later"
+    why = counted or why
     if counted and _says_plugin(requirement):
         message = f"{requirement.key} stays, for {why}; nodes have this value where GPU feature discovery is set up as for the plugin"
         hint = "give these nodes a label of your own, and select that"

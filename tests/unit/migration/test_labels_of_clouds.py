@@ -269,6 +269,29 @@ def test_nodes_that_may_share_gpus_give_shares(affinity: Mapping[str, Any]):
     assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
 
 
+@pytest.mark.parametrize("value", ["${GPU}", "$(GPU)", "{{ .Values.gpu }}", "A-{{ gpu }}-SHARED-B", "%GPU%"])
+@pytest.mark.parametrize(
+    "key", ["product", "family", "memory", "present", "compute.major", "replicas", "sharing-strategy"]
+)
+@pytest.mark.parametrize("settings", [SAID, SHARING_GPUS])
+def test_a_label_whose_value_is_filled_in_later_stays(value: str, key: str, settings: Settings):
+    labels = {f"{GFD}{key}": value}
+    affinity = required([expression(f"{GFD}{key}", "In", "Tesla-T4", value)])
+    for asked in (pod(labels), pod(None, affinity)):
+        found = migrated(asked, settings)
+        assert found.manifest is not None
+        for field in ("nodeSelector", "affinity"):
+            assert found.manifest["spec"].get(field) == asked["spec"].get(field)
+        assert "selectors" not in request_of(found) or settings is SHARING_GPUS
+        [kept] = [each for each in found.remarks if each.code == "node-label-kept"]
+        assert "its value is filled in later" in kept.message
+
+
+def test_a_partition_that_is_filled_in_later_is_to_decide():
+    asked = pod({f"{GKE}accelerator": "nvidia-tesla-a100", PARTITION: "${SIZE}"})
+    assert said(migrated(asked)) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+
+
 def test_a_product_says_nothing_of_mig_devices_that_have_a_name():
     asked = pod({f"{GFD}product": "NVIDIA-A100-SXM4-40GB"}, resource="nvidia.com/mig-1g.5gb")
     for settings in (SHARING_PARTS, SHARING_GPUS):
