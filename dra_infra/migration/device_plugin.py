@@ -304,19 +304,13 @@ def read_node_labels(nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
     apart = frozenset(name for name, found in of_parts.items() if len(found) > 1)
     shared = {name: how for name, (how, *_) in of_parts.items() if how is not None and name not in apart}
     served = {(each.profile, each.replicas) for each in ways}
-    if len(served) > 1:
-        told = ", ".join(sorted(tell_device(*each) for each in served))
-        return DevicePlugin(
-            strategy="mixed" if is_mixed else "none",
-            replicas=shared,
-            unclear=f"nodes serve it in different ways: {told}",
-            apart=apart,
-        )
-    ((profile, replicas),) = served
+    told = ", ".join(sorted(tell_device(*each) for each in served))
+    profile, replicas = served.pop() if len(served) == 1 else ("", None)
     return DevicePlugin(
         strategy="single" if profile else "mixed" if is_mixed else "none",
         profiles=(profile,) if profile else (),
         replicas=shared if replicas is None else {WHOLE_GPU: replicas, **shared},
+        unclear=f"nodes serve it in different ways: {told}" if served else "",
         apart=apart,
     )
 

@@ -5,7 +5,7 @@ Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,10 +24,11 @@ from dra_infra.migration.device_plugin import (
 from dra_infra.output.wording import count_of
 
 _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+_OF_GPUS: Final = {"nvidia.com/gpu.product", "nvidia.com/gpu.present", _CONFIG_LABEL}
 _OF_OPERATOR: Final = ("mig", "migManager", "operator", "toolkit", "driver")
 """Parts of the GPU Operator's values that the plugin's chart does not have."""
 
-_FALLBACKS: Final = ("named", "single")
+_FALLBACKS: Final = ["named", "single"]
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
 
 
@@ -57,26 +58,27 @@ class PluginConfigs:
             ProblemsError: `plugin-config-malformed`, where it is not clear which configuration counts.
         """
         served = dict.fromkeys(
-            _as_seen(self._choose(labels), labels) for labels in nodes if _has_gpus(labels)
+            _as_seen(self._choose(labels), labels) for labels in nodes if labels.keys() & _OF_GPUS
         )
         first, *others = served or dict.fromkeys([self._choose(None)])
         if not others:
             return first
         plugins = (first, *others)
         ways = {(each.strategy == "single", each.profiles, each.replicas.get(WHOLE_GPU)) for each in plugins}
-        mixed = [each for each in plugins if each.strategy == "mixed"]
-        of_profiles = [
-            {name: how for name, how in each.replicas.items() if name != WHOLE_GPU} for each in mixed
+        parts = [
+            {name: how for name, how in each.replicas.items() if name != WHOLE_GPU}
+            for each in plugins
+            if each.strategy == "mixed"
         ]
-        if any(each != of_profiles[0] for each in of_profiles):
+        if any(each != parts[0] for each in parts):
             message = "nodes have configurations that share MIG devices of one name in different ways"
             hint = "give a file with one of them, and migrate the workloads of these nodes alone"
             raise malformed(self.file, message, hint)
         told = ", ".join(sorted({_tell_plugin(each) for each in plugins}))
         return replace(
             first,
-            strategy="mixed" if mixed else first.strategy,
-            replicas={**first.replicas, **(of_profiles[0] if mixed else {})},
+            strategy="mixed" if parts else first.strategy,
+            replicas={**first.replicas, **(parts[0] if parts else {})},
             unclear=next((each.unclear for each in plugins if each.unclear), "")
             or (f"nodes serve it in different ways: {told}" if len(ways) > 1 else ""),
         )
@@ -132,8 +134,12 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
         )
         for name, text in texts.items()
     }
-    fallbacks = ("empty",) if of_operator else config.get("fallbackStrategies", _FALLBACKS)
-    default = config.get("default") or _fall_back(list(by_name), fallbacks)
+    # The names that each way gives, which updateConfigName of config-manager goes through in their order.
+    ways = {"named": by_name.keys() & {"default"}, "empty": [""]}
+    ways |= {"single": [*by_name] if len(by_name) == 1 else []}
+    fallbacks = ["empty"] if of_operator else config.get("fallbackStrategies", _FALLBACKS)
+    chosen = fallbacks if isinstance(fallbacks, list) else []
+    default = config.get("default") or next((one for each in chosen for one in ways.get(str(each), ())), None)
     if default == "":
         by_name[""] = read_plugin_config({"version": "v1"}, file=file, strategy=strategy)
     return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
@@ -153,24 +159,6 @@ def _read_strategy(found: Mapping[str, Any], file: str) -> tuple[bool, Strategy 
         said = mapping(found.get("mig")).get("strategy", "single")
         return True, read_strategy(said or None, f"{file}.mig.strategy")
     return False, read_strategy(found.get("migStrategy"), f"{file}.migStrategy")
-
-
-def _fall_back(names: Sequence[str], strategies: Any) -> str | None:
-    """The configuration of nodes without the label, as updateConfigName of config-manager finds it; None where no plugin starts."""
-    for each in strategies if isinstance(strategies, (list, tuple)) else ():
-        if each == "empty":
-            return ""
-        if each == "named" and "default" in names:
-            return "default"
-        if each == "single" and len(names) == 1:
-            return names[0]
-    return None
-
-
-def _has_gpus(labels: Mapping[str, Any]) -> bool:
-    return any(
-        f"nvidia.com/{name}" in labels for name in ("gpu.product", "gpu.present", "device-plugin.config")
-    )
 
 
 def _as_seen(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
@@ -195,11 +183,11 @@ def _as_seen(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
     """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
-    seen = [found for labels in nodes if (found := read_node_labels([labels]))]
-    told, here = _tell_plugin(plugin), ", ".join(sorted({_tell_plugin(each) for each in seen}))
-    if not seen or any(_tell_plugin(each) == told for each in seen):
+    seen = (found for labels in nodes if (found := read_node_labels([labels])))
+    told, here = _tell_plugin(plugin), sorted(set(map(_tell_plugin, seen)))
+    if not here or told in here:
         return plugin
-    return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {here}")
+    return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {', '.join(here)}")
 
 
 def _tell_plugin(plugin: DevicePlugin, *, with_way: bool = False) -> str:
