@@ -81,6 +81,7 @@ class Cloud(Fact):
         title: Its name.
         labels: Labels of all its machines.
         autoscaler: Labels of machines that its autoscaler made, by the fleet that they are like.
+        attached: GPUs that are added to machines without one, by their label of GKE, with the fleet that has them.
         machines: The machines, by name.
         refused: Machines that cannot be a fleet.
     """
@@ -88,6 +89,7 @@ class Cloud(Fact):
     title: str
     labels: Mapping[str, str] = {}
     autoscaler: Mapping[str, Mapping[str, str]] = {}
+    attached: Mapping[str, str] = {}
     machines: Mapping[str, Machine]
     refused: tuple[RefusedMachines, ...] = ()
 
@@ -137,7 +139,10 @@ def node_names() -> Mapping[str, str]:
 @cache
 def products_by_label() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """GPU products by the labels of clouds that tell them apart, and the values of these; for MiB, as the cloud counts them."""
-    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    attached = (each for cloud in clouds().values() for each in cloud.attached.items())
+    found: dict[str, dict[str, tuple[str, ...]]] = {
+        _GKE_ACCELERATOR: {name: (fleet_kinds()[like].gpu,) for name, like in attached}
+    }
     for cloud, machine in machines().values():
         product = fleet_kinds()[machine.like].gpu
         for key, value in {**_gpu_label(machine), **cloud.autoscaler.get(machine.like, {})}.items():

@@ -52,12 +52,12 @@ _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
 _VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
     "gpu.compute.major": ("compute", gpu.compute_capability),
     "gpu.compute.minor": ("compute", gpu.compute_capability),
-    "cuda.driver-version.full": ("driver", gpu.driver_version),
-    "cuda.runtime-version.full": ("runtime", gpu.cuda_version),
-    "cuda.driver-version.major": ("driver", gpu.driver_version),
-    "cuda.driver.major": ("driver", gpu.driver_version),
-    "cuda.runtime-version.major": ("runtime", gpu.cuda_version),
-    "cuda.runtime.major": ("runtime", gpu.cuda_version),
+    **{
+        f"cuda.{name}.{part}": (group, attribute)
+        for group, attribute in (("driver", gpu.driver_version), ("runtime", gpu.cuda_version))
+        for name in (f"{group}-version", group)
+        for part in ("full", "major", "minor")
+    },
 }
 """Labels with a version or a part of one."""
 
@@ -404,31 +404,29 @@ def _read_version(parts: Mapping[str, Requirement]) -> Selector | None:
     """A test of a version from labels of its parts; None where they say something that no range says."""
     full = next((each for name, each in parts.items() if name.endswith(".full")), None)
     if full is not None:
-        if (
-            len(parts) > 1
-            or full.operator != "In"
-            or not all(map(_is_version, full.values))
-            or not full.values
-        ):
+        is_read = full.operator == "In" and full.values and all(map(_is_version, full.values))
+        if len(parts) > 1 or not is_read:
             return None
         attribute = _VERSIONS[full.key.removeprefix(PREFIX)][1]
         return reduce(or_, [attribute == _padded(each) for each in full.values])
     majors = [each for name, each in parts.items() if name.endswith("major")]
-    minor = next((each for name, each in parts.items() if name.endswith("minor")), None)
+    minors = [each for name, each in parts.items() if name.endswith("minor")]
     # The same number has an old label and a new one.
-    if len({each[1:] for each in majors}) != 1:
+    if len({each[1:] for each in majors}) != 1 or len({each[1:] for each in minors}) > 1:
         return None
-    major = majors[0]
-    if not major.values or not all(map(_is_number, major.values)):
+    major, minor = majors[0], next(iter(minors), None)
+    if not all(each.values and all(map(_is_number, each.values)) for each in (*majors, *minors)):
         return None
-    attribute = _VERSIONS[major.key.removeprefix(PREFIX)][1]
-    if minor is not None:
-        if (major.operator, minor.operator) != ("In", "In") or len(major.values) != 1 or not minor.values:
-            return None
-        if not all(map(_is_number, minor.values)):
-            return None
-        return reduce(or_, [attribute == f"{int(major.values[0])}.{int(each)}.0" for each in minor.values])
+    group, attribute = _VERSIONS[major.key.removeprefix(PREFIX)]
     numbers = [int(each) for each in major.values]
+    if minor is not None:
+        if (major.operator, minor.operator) != ("In", "In") or len(numbers) != 1:
+            return None
+        pairs = [(f"{numbers[0]}.{each}.0", f"{numbers[0]}.{each + 1}.0") for each in map(int, minor.values)]
+        # The version of a driver has a third number, which a label of its own says.
+        if group == "driver":
+            return reduce(or_, [(attribute >= least) & (attribute < more) for least, more in pairs])
+        return reduce(or_, [attribute == least for least, _ in pairs])
     if major.operator == "Gt":
         return attribute >= f"{numbers[0] + 1}.0.0"
     if major.operator == "Lt":

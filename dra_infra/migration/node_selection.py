@@ -9,7 +9,7 @@ from operator import and_
 from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin
+from dra_infra.migration.device_plugin import MIG_NAME, WHOLE_GPU, DevicePlugin, mig_profile
 from dra_infra.migration.node_labels import (
     NODE_SHARES,
     SERVING,
@@ -33,6 +33,7 @@ from dra_infra.selectors.selector import Selector
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _VALUE: Final = re.compile("[A-Za-z0-9._-]*")
+_OF_PART: Final = re.compile(rf"nvidia\.com/mig-({MIG_NAME})(\.product|\.memory)")
 _Read = Callable[[Sequence[Requirement]], Meaning]
 
 
@@ -123,6 +124,7 @@ def read_node_selection(
     vendor: str,
     serving: Serving,
     unread: Collection[str] = (),
+    profile: str = "",
     *,
     per_node: bool = False,
 ) -> DeviceSelection:
@@ -133,18 +135,21 @@ def read_node_selection(
         vendor: Whose devices the pod gets: labels of others stay.
         serving: What they say of one `nvidia.com/gpu`.
         unread: Labels that say nothing of the devices that the pod gets.
+        profile: The MIG profile that all of them have; empty where they have none, or several.
         per_node: Whether each node that it chooses has a pod.
     """
     counted = _why_counted(spec, per_node=per_node)
 
     def read(requirements: Sequence[Requirement]) -> Meaning:
-        found = [
-            each
+        found = {
+            _as_of_gpu(each, profile): each
             for each in requirements
             if each.key not in unread and vendor_of(each.key) == vendor and _is_known(each)
-        ]
-        meaning = read_requirements(found, serving)
-        return meaning._replace(selector=None, used=frozenset()) if counted else meaning
+        }
+        meaning = read_requirements(list(found), serving)
+        if counted:
+            return meaning._replace(selector=None, used=frozenset())
+        return meaning._replace(used=frozenset(found[each] for each in meaning.used))
 
     parts = (_read_selector(spec, read, counted), _read_affinity(spec, read, counted))
     return DeviceSelection(
@@ -154,6 +159,13 @@ def read_node_selection(
         tuple(each for part in parts for each in part.remarks),
         vendor,
     )
+
+
+def _as_of_gpu(requirement: Requirement, profile: str) -> Requirement:
+    """A requirement of MIG devices of a profile, as that of a GPU that is such a device."""
+    part = _OF_PART.fullmatch(requirement.key)
+    is_of_part = part is not None and mig_profile(part[1]) == profile
+    return requirement._replace(key=f"{WHOLE_GPU}{part[2]}") if part and is_of_part else requirement
 
 
 def _why_counted(spec: Mapping[str, Any], *, per_node: bool) -> str:

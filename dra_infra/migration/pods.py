@@ -92,12 +92,15 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     needs = [need for each in served for need in each.needs]
     if refusal := _refuse_pod(spec, needs):
         return MigratedPod(dict(spec), [refusal])
-    has_parts = any(need.asked.profile for need in needs)
-    unread = labels_of_cards(settings.plugin) if has_parts else ()
+    profiles = {need.asked.profile for need in needs}
+    unread = labels_of_cards(settings.plugin) if any(profiles) else ()
+    profile = profiles.pop() if len(profiles) == 1 else ""
     is_nvidia = any(each.is_nvidia for each in served)
     vendor = "nvidia.com" if is_nvidia or not needs else needs[0].asked.class_name
     per_node = settings.per_node
-    selection = read_node_selection(spec, vendor, serving, unread, per_node=per_node) if needs else None
+    selection = (
+        read_node_selection(spec, vendor, serving, unread, profile, per_node=per_node) if needs else None
+    )
     if selection is not None and (refusal := _refuse_labels(selection, serving, needs, settings.plugin)):
         return MigratedPod(dict(spec), [refusal])
     done = MigratedPod(dict(spec), remarks)

@@ -223,9 +223,9 @@ def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
     assert said(found)[f"spec.nodeSelector[{GFD}replicas]"] == "replica-to-share changed"
     assert found.manifest is not None
     assert "nodeSelector" not in found.manifest["spec"]
-    shared, product = (each["cel"]["expression"] for each in request_of(found)["selectors"])
-    assert shared == "device.allowMultipleAllocations"
-    assert '.productName == "Tesla T4"' in product
+    [selector] = request_of(found)["selectors"]
+    assert selector["cel"]["expression"].startswith("(device.allowMultipleAllocations) && ")
+    assert '.productName == "Tesla T4"' in selector["cel"]["expression"]
 
 
 SINGLE = Settings(plugin=DevicePlugin(strategy="single", profiles=("1g.5gb",)))
@@ -290,6 +290,39 @@ def test_a_label_whose_value_is_filled_in_later_stays(value: str, key: str, sett
 def test_a_partition_that_is_filled_in_later_is_to_decide():
     asked = pod({f"{GKE}accelerator": "nvidia-tesla-a100", PARTITION: "${SIZE}"})
     assert said(migrated(asked)) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+
+
+PART = "nvidia.com/mig-3g.40gb"
+ON_PARTS = {f"{PART}.product": "NVIDIA-H100-80GB-HBM3-MIG-3g.40gb-SHARED", f"{PART}.memory": "40448"}
+
+
+def test_labels_of_mig_devices_are_read_where_the_pod_gets_no_others():
+    found = migrated(pod({**ON_PARTS, f"{PART}.count": "2"}, resource=PART))
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == {f"{PART}.count": "2"}
+    [selector] = (each["cel"]["expression"] for each in request_of(found)["selectors"])
+    assert '.profile == "3g.40gb"' in selector
+    assert '.productName == "NVIDIA H100 80GB HBM3"' in selector
+    assert '.memory.compareTo(quantity("40448Mi")) == 0' in selector
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"])
+def test_labels_of_other_mig_devices_stay(resource: str):
+    found = migrated(pod(ON_PARTS, resource=resource))
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == ON_PARTS
+    both = pod(ON_PARTS, resource=PART)
+    both["spec"]["containers"].append({**both["spec"]["containers"][0], "name": "other"})
+    both["spec"]["containers"][1]["resources"] = {"limits": {resource: 1}}
+    found = migrated(both)
+    assert found.manifest is not None
+    assert found.manifest["spec"]["nodeSelector"] == ON_PARTS
+
+
+def test_a_gpu_that_is_attached_to_machines_of_gke_is_read():
+    found = migrated(pod({f"{GKE}accelerator": "nvidia-tesla-t4"}))
+    [selector] = request_of(found)["selectors"]
+    assert '.productName == "Tesla T4"' in selector["cel"]["expression"]
 
 
 def test_a_product_says_nothing_of_mig_devices_that_have_a_name():
@@ -525,7 +558,7 @@ def test_an_affinity_for_labels_of_amd_and_intel_becomes_a_selector(resource: st
     assert found.manifest is not None
     assert "affinity" not in found.manifest["spec"]
     assert said(found)[AFFINITY] == "node-label-to-selector changed"
-    assert value.replace("_", " ") in request_of(found)["selectors"][1]["cel"]["expression"]
+    assert value.replace("_", " ") in request_of(found)["selectors"][0]["cel"]["expression"]
 
 
 def test_a_pod_with_devices_of_two_vendors_has_selectors_for_those_of_nvidia_alone():

@@ -145,6 +145,20 @@ def test_two_labels_of_one_number_are_read_where_they_say_the_same():
     assert (apart.selector, apart.used) == (None, frozenset())
 
 
+@pytest.mark.parametrize("name", ["driver-version", "driver", "runtime-version", "runtime"])
+def test_both_parts_of_a_version_are_one_test(name: str):
+    major = Requirement(f"nvidia.com/cuda.{name}.major", "In", ("570",))
+    minor = Requirement(f"nvidia.com/cuda.{name}.minor", "In", ("086",))
+    read = read_requirements([major, minor])
+    assert read.used == {major, minor}
+    assert read.selector is not None
+    # A driver has a third number, and what runs on it has none.
+    test = ">= 0" if name.startswith("driver") else "== 0"
+    assert f'semver("570.86.0")) {test}' in read.selector.expression()
+    assert ('("570.87.0")) < 0' in read.selector.expression()) == name.startswith("driver")
+    assert read_requirements([major, minor._replace(values=("many",))]).used == frozenset()
+
+
 @pytest.mark.parametrize(
     "requirement",
     [
