@@ -243,12 +243,8 @@ def _write(
     }
     program = program_of(
         [replace(each, manifest=None) if index in left_out else each for index, each in enumerate(migrated)],
+        [each.manifest for each in sources],
         running,
-        unchanged={
-            index
-            for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
-            if done.manifest is each.manifest
-        },
     )
     # What nobody applies is not in the program, and is not gone.
     result = [

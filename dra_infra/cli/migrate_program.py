@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,18 +12,23 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.cli.init import nearest_name
 from dra_infra.cli.init_project import files_of_program, write_whole
 from dra_infra.cli.printing import say, write_output
+from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ScaffoldError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
-from dra_infra.sources.cluster_objects import READ, without_written
+from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
+from dra_infra.sources.cluster_objects import without_written
 
 _DESCRIPTION = "Objects of a cluster, as components where they can be"
 
 _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that components make."""
+
+_GIVES_WAY: Final = ("kubectl", "before-first-apply")
+"""Beginnings of the managers whose fields the provider makes its own."""
 
 _APPLY: Final = "apply what migrate writes without --to components, and migrate what the cluster has then"
 
@@ -69,16 +74,15 @@ class MigratedProgram(NamedTuple):
 
 def program_of(
     migrated: Sequence[Migrated],
+    before: Sequence[Mapping[str, Any]],
     running: Iterable[Mapping[str, Any]] = (),
-    *,
-    unchanged: Collection[int] = (),
 ) -> MigratedProgram:
     """The program of what a migration made; objects that were taken out are not in it.
 
     Args:
         migrated: What became of each object.
+        before: Each as it was: those that were read from a cluster are taken over where that can be.
         running: Objects of the cluster. Components take over those that are the same there.
-        unchanged: Positions of objects that are as they were: those that were read from a cluster are taken over too.
     """
     rows = [
         (index, each)
@@ -92,12 +96,20 @@ def program_of(
     there = {_key(each): each for each in running if each.get("kind") in _TAKEN_OVER}
     found = {index: there[_key(each)] for index, each in enumerate(objects) if _key(each) in there}
     imported = {index for index, each in found.items() if is_same_object(objects[index], each)}
-    imported |= {
-        number
+    read = {
+        number: before[index]
         for number, (index, each) in enumerate(rows)
-        if index in unchanged and each is migrated[index].manifest and each is not objects[number]
+        if each is migrated[index].manifest and without_written(before[index]) is not before[index]
     }
-    program = write_program(objects, imported=imported)
+    changed = {number: was for number, was in read.items() if rows[number][1] is not was}
+    obstacles = {number: _find_obstacle(was, objects[number]) for number, was in changed.items()}
+    taken = [number for number, obstacle in obstacles.items() if not obstacle]
+    imported |= read.keys() - changed.keys() | set(taken)
+    for number in taken:
+        metadata = mapping(objects[number].get("metadata"))
+        annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
+        objects[number] = {**objects[number], "metadata": {**metadata, "annotations": annotations}}
+    program = write_program(objects, imported=imported, changed=taken)
     result = list(migrated)
     for (index, _), remarks in zip(rows, program.remarks, strict=True):
         if remarks:
@@ -105,17 +117,35 @@ def program_of(
     rest = len(objects) - program.components
     as_they_are = f"{count_of(rest, 'object')} as {'it is' if rest == 1 else 'they are'}"
     notes = [f"the program makes {count_of(program.components, 'component')}, and {as_they_are}"]
-    changed = {
-        number
-        for number, (index, each) in enumerate(rows)
-        if each is migrated[index].manifest and any(told.code == READ for told in migrated[index].remarks)
-    }
     notes += [
-        f"{reference_to(each)} is in the cluster with another spec, which no import takes over:"
+        f"{reference_to(each)} is taken over and changed: `pulumi up` imports it, and updates it in place"
+        if number in taken
+        else f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}:"
         f" {'leave object_name= out' if each['kind'] in _TAKEN_OVER else _APPLY}, or delete it there before"
-        for each in (objects[index] for index in sorted((found.keys() | changed) - imported))
+        for number, each in enumerate(objects)
+        if number in taken or number in (found.keys() | changed.keys()) - imported
     ]
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
+
+
+def _find_obstacle(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Says why an update of Pulumi does not make an object of a cluster what it is to be; empty where it does.
+
+    Fields that go are those of whoever wrote them. The provider makes the fields of kubectl its own, and leaves the others where
+    they are (`fixCSAFieldManagers` of pulumi-kubernetes): a GPU would be asked for beside the claim.
+    """
+    if find_replacing_fields(before, after) or find_immutable_fields(before, after):
+        return ", for it cannot change in place"
+    managers = mappings(mapping(before.get("metadata")).get("managedFields"))
+    if not managers:
+        return ", for nothing says who wrote its fields; kubectl get --show-managed-fields does"
+    others = {
+        manager
+        for each in managers
+        if mapping(each.get("fieldsV1")).keys() - {"f:metadata", "f:status"} and not each.get("subresource")
+        if not (manager := str(each.get("manager"))).startswith(_GIVES_WAY)
+    }
+    return f", for fields of {join_words(sorted(others))} would stay" if others else ""
 
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ _CLAIM_FIELDS: Final = {
 }
 """The field of a pod's entry that names an object of a kind."""
 
+_CHANGED: Final = "# In the cluster: `pulumi up` imports it as it is there, and then changes it to this.\n"
 _HEAD: Final = '"""Objects of a cluster, as `dra-infra migrate` wrote them."""\n'
 _GROUP: Final = "resource.k8s.io/"
 _CUSTOM_RESOURCE: Final = "k8s.apiextensions.CustomResource"
@@ -67,7 +68,9 @@ class _Statement:
     remarks: tuple[Remark, ...] = ()
 
 
-def write_program(objects: Sequence[Mapping[str, Any]], *, imported: Collection[int] = ()) -> WrittenProgram:
+def write_program(
+    objects: Sequence[Mapping[str, Any]], *, imported: Collection[int] = (), changed: Collection[int] = ()
+) -> WrittenProgram:
     """Writes a program that makes *objects*: the same one each time.
 
     Classes, claims and claim templates are components where these make the very same object; every other object is written
@@ -75,11 +78,12 @@ def write_program(objects: Sequence[Mapping[str, Any]], *, imported: Collection[
 
     Args:
         objects: Manifests as plain data, each with apiVersion and kind.
-        imported: Positions of objects that are taken over, for they are in a cluster as they are here.
+        imported: Positions of objects that are taken over, for they are in a cluster.
+        changed: Those of them that are not as they are here.
     """
     statements = _Writer(objects, imported).write()
     used = {index for each in statements for index in each.uses}
-    body = "\n\n".join(_texts(statements, used))
+    body = "\n\n".join(_texts(statements, used, changed))
     calls = [statement.call.function for statement in statements]
     theirs = {
         "pulumi": any(
@@ -105,9 +109,9 @@ def write_program(objects: Sequence[Mapping[str, Any]], *, imported: Collection[
     )
 
 
-def _texts(statements: Sequence[_Statement], used: set[int]) -> Iterator[str]:
+def _texts(statements: Sequence[_Statement], used: set[int], changed: Collection[int]) -> Iterator[str]:
     for index in _ordered(statements):
-        yield "\n".join(
+        yield (_CHANGED if index in changed else "") + "\n".join(
             f"{name} = {write(code, used=len(name) + 3)}" if name else write(code)
             for name, code in _assignments(statements[index], is_used=index in used)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,88 @@ def test_what_was_read_from_the_cluster_and_stays_is_taken_over(
         assert now["metadata"]["uid"] == was["metadata"]["uid"]
         assert (now.get("spec"), now.get("data")) == (was.get("spec"), was.get("data"))
     lab.stack.preview("--expect-no-changes").check()
+
+
+CHANGING = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: serve, namespace: {namespace}}}
+spec:
+  replicas: 0
+  selector: {{matchLabels: {{app: serve}}}}
+  template:
+    metadata: {{labels: {{app: serve}}}}
+    spec:
+      containers:
+      - {{name: main, image: "registry.example.com/serve:1", resources: {{limits: {{nvidia.com/gpu: "1", cpu: "1"}}}}}}
+      tolerations: [{{key: nvidia.com/gpu, operator: Equal, value: present, effect: NoSchedule}}]
+"""
+FORCE = '"annotations": {"pulumi.com/patchForce": "true"}'
+
+
+def made_by(manager: str, lab: Lab, api: Api) -> dict[str, Any]:
+    """The Deployment as a tool of that name makes it, once its controller has seen it."""
+    path = f"/apis/apps/v1/namespaces/{lab.namespace}/deployments"
+    manifest = yaml.safe_load(CHANGING.format(namespace=lab.namespace))
+    api.request("POST", path, json=manifest, params={"fieldManager": manager})
+    return api.wait_until(
+        "apps/v1/Deployment",
+        "serve",
+        lambda each: each.get("status", {}).get("observedGeneration") == 1,
+        namespace=lab.namespace,
+    )
+
+
+def program_of(was: Any, folder: Path) -> str:
+    file = folder / "live.json"
+    file.write_text(json.dumps(was))
+    program = dra_infra("migrate", str(file), "--whole-gpus", "--to", "components")
+    return program[program.index('"""Objects of a cluster') :]
+
+
+def test_a_workload_of_the_cluster_gets_its_claim_and_stays_the_same_object(
+    lab: Lab, cluster_api: Api, tmp_path: Path
+) -> None:
+    was = made_by("kubectl-client-side-apply", lab, cluster_api)
+    program = program_of(was, tmp_path)
+    assert (program.count("import_="), program.count(FORCE)) == (1, 1)
+
+    lab.write(program.replace(FORCE, '"annotations": {}'))
+    assert "conflict with" in lab.stack.preview().text
+    lab.write(program)
+    lab.stack.preview().check()
+    steps = lab.stack.up().check().steps
+
+    assert [each.operation for each in steps if each.type.endswith(":Deployment")] == ["import", "update"]
+    now = cluster_api.get("apps/v1/Deployment", "serve", namespace=lab.namespace)
+    pod = now["spec"]["template"]["spec"]
+    assert now["metadata"]["uid"] == was["metadata"]["uid"]
+    assert pod["containers"][0]["resources"] == {"limits": {"cpu": "1"}, "claims": [{"name": "gpu"}]}
+    assert pod["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "serve-gpu"}]
+    assert len(pod["tolerations"]) == 2
+    lab.stack.preview("--expect-no-changes").check()
+    taken = f'opts=pulumi.ResourceOptions(import_="{lab.namespace}/serve"),'
+    assert taken in program
+    rest = program.replace(FORCE, '"annotations": {}').replace(taken, "")
+    lab.up(rest)
+    again = cluster_api.get("apps/v1/Deployment", "serve", namespace=lab.namespace)
+    assert (again["metadata"]["uid"], again["spec"]) == (now["metadata"]["uid"], now["spec"])
+
+
+def test_fields_of_another_manager_would_stay_beside_the_claim(
+    lab: Lab, cluster_api: Api, tmp_path: Path
+) -> None:
+    was = made_by("helm", lab, cluster_api)
+    assert "import_=" not in program_of(was, tmp_path)
+
+    # As if kubectl had written it: that is why it is not taken over.
+    for each in was["metadata"]["managedFields"]:
+        each["manager"] = "kubectl"
+    lab.up(program_of(was, tmp_path))
+
+    now = cluster_api.get("apps/v1/Deployment", "serve", namespace=lab.namespace)
+    resources = now["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert (resources["limits"].get("nvidia.com/gpu"), resources["claims"]) == ("1", [{"name": "gpu"}])
 
 
 def dra_infra(*arguments: str) -> str:

@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from dra_infra.cli.migrate_program import program_of
 from dra_infra.documents.yaml import read_manifests
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.needs import Settings
 from dra_infra.program.synth import synth
+from dra_infra.sources.cluster_objects import migrate_read
 from tests.contract.documents import ROOT
 from tests.unit.cli.test_migrate import OTHER, SERVE, migrate
 from tests.unit.program_writing.program_cases import sorted_objects
@@ -146,16 +150,55 @@ def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_wri
     done = migrate(folder, "live.json", "--whole-gpus", "--to", "components", "--output", "infra")
     assert done.returncode == 0
     assert "2 objects that controllers made are not in it\n" in done.stderr
-    told = [line for line in done.stderr.splitlines() if "in the cluster with another spec" in line]
-    assert [line.partition(" is ")[0] for line in told] == ["Deployment ml/train"]
+    assert "Deployment ml/train is taken over and changed: " in done.stderr
     text = (folder / "infra" / "__main__.py").read_text()
     assert [line.strip() for line in text.splitlines() if "import_" in line] == [
         'opts=pulumi.ResourceOptions(import_="ml/web"),',
+        'opts=pulumi.ResourceOptions(import_="ml/train"),',
         'opts=pulumi.ResourceOptions(import_="ml/pods"),',
     ]
+    assert text.count('"annotations": {"pulumi.com/patchForce": "true"}') == 1
+    assert "# In the cluster: `pulumi up` imports it as it is there" in text
     assert not any(each in text for each in ("uid", "managed", "status", "resource_version", "web-1"))
     kinds = [each.manifest["kind"] for each in synth(folder / "infra").objects]
     assert sorted(kinds) == ["Deployment", "Deployment", "ResourceClaimTemplate", "ResourceQuota"]
+
+
+def asking(kind: str, **more: Any) -> dict[str, Any]:
+    changed = live(kind, "train", **more)
+    limits = {"limits": {"nvidia.com/gpu": 1}}
+    changed["spec"]["template"]["spec"]["containers"][0]["resources"] = limits
+    return changed
+
+
+SPEC = {"f:spec": {}}
+WRITERS = [
+    ({"manager": "helm", "operation": "Update", "fieldsV1": SPEC}, "for fields of helm would stay"),
+    ({"manager": "helm", "operation": "Update", "fieldsV1": {"f:status": {}}}, ""),
+    ({"manager": "kubectl-edit", "operation": "Update", "fieldsV1": SPEC}, ""),
+    ({"manager": "hpa", "operation": "Update", "subresource": "scale", "fieldsV1": SPEC}, ""),
+    (None, "for nothing says who wrote its fields"),
+]
+
+
+@pytest.mark.parametrize(("written", "why"), WRITERS)
+def test_what_changes_is_taken_over_where_no_field_of_others_would_stay(written: Any, why: str):
+    was = asking("Deployment", managedFields=[written] if written else [])
+    (done,) = migrate_read([was], Settings(plugin=DevicePlugin()))
+    program = program_of([done], [was])
+    assert ("import_=" in program.text) == (not why)
+    (told,) = [each for each in program.notes if each.startswith("Deployment ml/train")]
+    assert why in told
+    assert ("taken over and changed" in told) == (not why)
+
+
+def test_what_cannot_change_in_place_is_not_taken_over():
+    was = asking("Job", managedFields=[{"manager": "kubectl", "operation": "Update", "fieldsV1": SPEC}])
+    was["apiVersion"] = "batch/v1"
+    (done,) = migrate_read([was], Settings(plugin=DevicePlugin()))
+    program = program_of([done], [was])
+    assert "import_=" not in program.text
+    assert "which no import takes over, for it cannot change in place: apply " in program.notes[-1]
 
 
 @pytest.mark.parametrize("option", ["--write", "--diff"])
