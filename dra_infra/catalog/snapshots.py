@@ -56,17 +56,23 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
     Raises:
         FleetError: The codes of `iterate_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
     """
+    try:
+        return snapshot_of((each for text in texts for each in iterate_manifests(text, file=name)), name=name)
+    except ProblemsError as error:
+        raise FleetError(error.problems) from error
+
+
+def snapshot_of(manifests: Iterable[dict[str, Any]], *, name: str = NAME) -> Snapshot:
+    """The cluster of its objects, as of `load_snapshot`.
+
+    Raises:
+        FleetError: `fleet-unreadable`, and `fleet-object` for a Node, slice or class that is malformed.
+    """
     found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
-    for number, text in enumerate(texts):
-        try:
-            for position, manifest in enumerate(iterate_manifests(text, file=name)):
-                key = _identify(manifest)
-                if not key[3]:
-                    # What has no name cannot be told apart, and stays.
-                    key = (*key[:3], f"{number}[{position}]")
-                found[key] = manifest
-        except ProblemsError as error:
-            raise FleetError(error.problems) from error
+    for number, manifest in enumerate(manifests):
+        key = _identify(manifest)
+        # What has no name cannot be told apart, and stays.
+        found[key if key[3] else (*key[:3], f"[{number}]")] = manifest
     if not found:
         raise FleetError.of(
             path=name[:200],

@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, Final
 
-import click
-
 from dra_infra.catalog import load_fleet
-from dra_infra.cli.settings import read_snapshot
+from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin, as_it_is
 from dra_infra.kubernetes.api.gates import Release
@@ -25,41 +22,27 @@ _SECONDS: Final = 40.0, 60.0
 """Seconds for which fewer nodes at a time are searched for, and after which nothing more is decided."""
 
 
-def check_options(*, plan: bool, to: str, fleet: str | None, snapshot: Path | None) -> None:
-    """Refuse --plan where there are no nodes to plan for, or no workloads that move.
-
-    Raises:
-        click.BadParameter: For these.
-    """
-    if plan and to != "claims":
-        raise click.BadParameter("only claims move workload by workload; leave --to out", param_hint="--plan")
-    if plan and fleet is None and snapshot is None:
-        refusal = "a plan is of nodes; add --snapshot FILE of the cluster, or --fleet 'hgx-h100 x 4'"
-        raise click.BadParameter(refusal, param_hint="--plan")
-
-
 def plan_cut_over(
     objects: Sequence[Mapping[str, Any]],
     migrated: Sequence[Migrated],
     *,
     settings: Settings,
     fleet: str | None,
-    snapshot: Path | None,
+    cluster: Snapshot | None,
     release: Release,
     driver: str,
 ) -> Plan:
-    """Plan the cut-over on a snapshot, whose plugin nodes may have hardware of *fleet*, or on *fleet* alone.
+    """Plan the cut-over on a cluster, whose plugin nodes may have hardware of *fleet*, or on *fleet* alone.
 
     Raises:
-        FleetError: `hardware-not-known`, and the codes of `read_snapshot` and `load_fleet`.
+        FleetError: `hardware-not-known`, and the codes of `load_fleet`.
     """
     named = load_fleet(fleet, kubernetes=release.minor, driver=driver) if fleet is not None else None
-    cluster = read_snapshot(snapshot) if snapshot is not None else None
     if cluster is not None:
         load = cache(partial(load_fleet, kubernetes=release.minor, driver=driver))
         sides = as_it_is(cluster.fleet, named, load=load, has_shares=not settings.no_shares)
     else:
-        assert named is not None  # noqa: S101  (check_options refuses a plan without either)
+        assert named is not None  # noqa: S101  (`migrate` refuses a plan without either)
         sides = all_on_plugin(named, settings.plugin or DevicePlugin())
     running = NOTHING_RUNS
     if cluster is not None:

@@ -17,9 +17,9 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
-from dra_infra.catalog.vocabulary import mig_profiles
-from dra_infra.cli.cut_over import check_options, plan_cut_over
-from dra_infra.cli.migrate_inputs import Making, read_inputs
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.cli.cut_over import plan_cut_over
+from dra_infra.cli.migrate_inputs import Making, find_plugin, read_cluster, read_inputs
 from dra_infra.cli.printing import (
     EXIT_NO_ANSWER,
     print_problems,
@@ -28,28 +28,24 @@ from dra_infra.cli.printing import (
     say,
     write_output,
 )
-from dra_infra.cli.settings import read_snapshot
 from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
-from dra_infra.errors import InvalidSpecError, Problem, ProblemsError, ProgramError
+from dra_infra.errors import InvalidSpecError, Problem, ProgramError
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.bridge import bridge_classes
-from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
-from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.plugin_configs import PluginConfigs, hold_to_nodes, read_plugin_configs
 from dra_infra.migration.report import RENDERERS, Entry, Report, judge, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
-from dra_infra.output.wording import count_of, nearest
-from dra_infra.placement.placement import Placement
+from dra_infra.output.wording import count_of
 from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
+from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import KUBERNETES_SETTING
-from dra_infra.sources.cluster_objects import find_owner
-from dra_infra.sources.files import UNANSWERED, SourceObject, read_sources
+from dra_infra.sources.cluster_objects import find_owner, is_beside
+from dra_infra.sources.files import UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
 from dra_infra.target import ClusterTarget
@@ -63,6 +59,8 @@ BACKUP: Final = ".orig"
 _SECONDS: Final = 60.0
 """Seconds for which it is tried to place all that was migrated."""
 
+_BESIDE: Final = "that controllers or charts made, or without devices,"
+_NEW: Final = "a program is new, and goes to a folder: --output infra/"
 _SHARES: Final = "DRAConsumableCapacity", "ConsumableShares"
 """The gates of Kubernetes and of the driver by which claims take shares of a GPU."""
 
@@ -96,6 +94,9 @@ def run(
     mig_profile: str | None,
     mps_memory: str | None,
     snapshot: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespaces: Sequence[str],
     fleet: str | None,
     to: str,
     plan: bool,
@@ -113,29 +114,48 @@ def run(
     form: str,
     as_json: bool,
 ) -> int:
-    """Migrate every object in *paths*, and print the loss report.
+    """Migrate every object in *paths*, or what lives in a cluster, and print the loss report.
 
     Raises:
-        click.BadParameter: When options exclude each other, or the target or driver release is none.
+        click.UsageError: When options exclude each other, or the target or driver release is none.
         ProblemsError: `plugin-config-malformed`, `file-unreadable`.
         FleetError: `hardware-not-known`, and the codes of `read_snapshot` and `load_fleet`.
+        ClusterError: When nothing of a cluster can be read.
         ProgramError: `report-not-written`, and the codes of `read_inputs`.
         ScaffoldError: `files-differ`, `folder-not-usable`, with `--to components`.
     """
     form, to = "json" if as_json else form, "claims" if to == "yaml" else to
-    _check_ways(paths, to=to, write=write, diff=diff, output=output, form=form)
     config = {**config, KUBERNETES_SETTING: kubernetes} if kubernetes else config
     making = Making(source, stack, config, timeout)
-    if write:
-        making.check_write(paths)
-    check_options(plan=plan, to=to, fleet=fleet, snapshot=snapshot)
+    made = next(filter(making.makes, paths), "")
+    held = f"what {made} makes" if made else "" if paths else "what lives in a cluster"
+    is_live = bool(kubeconfig or context)
+    no_nodes = "a plan is of nodes; add --context NAME, --snapshot FILE or --fleet 'hgx-h100 x 4'"
+    files_of = ", or --source manifests to change the files of the kustomization"
+    way = f"take --output FOLDER{files_of if made and is_kustomization(Path(made)) else ''}"
+    two = "a report on standard output and a diff are two outputs; run it once for each"
+    said = (
+        f"{'it' if mig_profile else 'the configuration'} says what nvidia.com/gpu is; leave --whole-gpus out"
+    )
+    of = "--mig-profile" if mig_profile else "--plugin-config"
+    _refuse(
+        ("PATH", not paths and not is_live, "name files, or the cluster that is read by --context NAME"),
+        ("--namespace", namespaces and not is_live, "name the cluster that is read by --context NAME"),
+        ("--snapshot", snapshot and is_live, "a cluster is read; leave --snapshot out"),
+        ("--fleet", fleet is not None and is_live, "a cluster is read; leave --fleet out"),
+        ("--diff", diff and form != "text", two),
+        ("--write", write and to == "components", _NEW),
+        ("--diff", diff and to == "components", _NEW),
+        ("--write", write and output is not None, "--output writes elsewhere"),
+        ("--write", write and "-" in paths, "standard input cannot be changed"),
+        ("--write", write and held, f"{held} stands in no file that could be changed; {way}"),
+        ("--plan", plan and to != "claims", "only claims move workload by workload; leave --to out"),
+        ("--plan", plan and fleet is None and not snapshot and not is_live, no_nodes),
+        (of, whole_gpus and (mig_profile or plugin_config), said),
+    )
     try:
         target = ClusterTarget(kubernetes=kubernetes, gates=gates)
-        settings = Settings(
-            plugin=_find_plugin(plugin_config, mig_profile, snapshot, whole_gpus=whole_gpus),
-            no_shares=_why_no_shares(target, driver),
-            mps_memory=_read_memory(mps_memory, to),
-        )
+        no_shares, memory = _why_no_shares(target, driver), _read_memory(mps_memory, to)
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
     if to == "bridge" and not target.releases[-1].enabled(_BRIDGE):
@@ -143,7 +163,11 @@ def run(
         raise click.BadParameter(f"{refusal}; --gate {_BRIDGE}=true where it is on", param_hint="--to")
     with progress() as tell, collector_paused():
         tell("reading")
-        sources, problems, patches = read_inputs(paths, sys.stdin.buffer, making)
+        files = read_inputs(paths, sys.stdin.buffer, making) if paths else None
+        account = (kubeconfig, context, namespaces) if is_live else None
+        cluster, (sources, problems, patches) = read_cluster(files, snapshot, account, tell)
+        plugin = find_plugin(plugin_config, mig_profile, cluster, whole_gpus=whole_gpus)
+        settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory)
         tell(f"migrating {len(sources):,} objects")
         manifests = [each.manifest for each in sources]
         migrated, others = (
@@ -156,7 +180,7 @@ def run(
             # Where nothing is written, a program that is migrated passes with its secrets.
             migrated = mark_unwritten(sources, migrated, is_written=is_written)
         tell("writing")
-        done = _write(sources, migrated, others, problems, to=to, snapshot=snapshot)
+        done = _write(sources, migrated, others, problems, to=to, cluster=cluster)
         migrated, problems = done.migrated, done.problems
         report = _report(sources, migrated, others, target, driver)
         # What nobody applies does not run, or is made by what does.
@@ -171,7 +195,7 @@ def run(
                 migrated,
                 settings=settings,
                 fleet=fleet,
-                snapshot=snapshot,
+                cluster=cluster,
                 release=target.releases[-1],
                 driver=driver,
             )
@@ -197,34 +221,28 @@ def run(
         _put_files(done.files, paths, write=write, output=output, diff=diff, form=form, check=check)
     if any(each.code in UNANSWERED for each in problems):
         return EXIT_NO_ANSWER
-    works = _fits(placement) and (planned is None or planned.works)
+    fits = placement is None or placement.fits_count == len(placement.workloads)
+    works = fits and (planned is None or planned.works) and (placement is None or placement.joint.works)
     has_errors = any(each.severity == "error" for each in problems)
     is_open = report.count("decide") or report.refused or has_errors or not works
     return 1 if is_open or (check and report.changed) else 0
 
 
-def _check_ways(
-    paths: Sequence[str], *, to: str, write: bool, diff: bool, output: Path | None, form: str
-) -> None:
-    if diff and form != "text":
-        refusal = "a report on standard output and a diff are two outputs; run it once for each"
-        raise click.BadParameter(refusal, param_hint="--diff")
-    if to == "components" and (write or diff):
-        refusal = "a program is new, and goes to a folder: --output infra/"
-        raise click.BadParameter(refusal, param_hint="--write" if write else "--diff")
-    if write and (output is not None or "-" in paths):
-        refusal = "standard input cannot be changed" if output is None else "--output writes elsewhere"
-        raise click.BadParameter(refusal, param_hint="--write")
+def _refuse(*rows: tuple[str, object, str]) -> None:
+    """Refuses the first option of which it is true that it does not go with the others."""
+    for option, is_wrong, refusal in rows:
+        if is_wrong:
+            raise click.BadParameter(refusal, param_hint=option)
 
 
 def _write(
     sources: Sequence[SourceObject],
     migrated: list[Migrated],
-    others: Container[int],
+    others: frozenset[int],
     problems: list[Problem],
     *,
     to: str,
-    snapshot: Path | None,
+    cluster: Snapshot | None,
 ) -> _Written:
     """Files, or the program, of what was migrated; no program where objects could not be read."""
     if to != "components":
@@ -235,14 +253,18 @@ def _write(
     # Loads the components, which the other forms do without.
     from dra_infra.cli.migrate_program import program_of
 
-    cluster = read_snapshot(snapshot) if snapshot is not None else None
     running = [*cluster.objects, *cluster.fleet.to_manifests()] if cluster is not None else []
-    # What a controller made goes with what it is of, and nobody applies it either.
+    # What a controller made goes with what it is of, and of a whole cluster most has nothing to do with devices.
     left_out = {
-        index for index, each in enumerate(migrated) if index in others or find_owner(each.manifest or {})
-    }
+        index
+        for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
+        if find_owner(done.manifest or {}) or (each.is_made and is_beside(each.manifest, done))
+    }.difference(others)
     program = program_of(
-        [replace(each, manifest=None) if index in left_out else each for index, each in enumerate(migrated)],
+        [
+            replace(each, manifest=None) if index in others or index in left_out else each
+            for index, each in enumerate(migrated)
+        ],
         [each.manifest for each in sources],
         running,
     )
@@ -250,14 +272,14 @@ def _write(
     result = [
         replace(made, manifest=each.manifest) for made, each in zip(program.migrated, migrated, strict=True)
     ]
-    notes = program.notes
-    if documents := sum(is_no_object(each.manifest) for each in sources):
-        verb = "is" if documents == 1 else "are"
-        notes = [*notes, f"{count_of(documents, 'document')} without apiVersion and kind {verb} not in it"]
-    if made := sum(index not in others for index in left_out):
-        verb = "is" if made == 1 else "are"
-        notes = [*notes, f"{count_of(made, 'object')} that controllers made {verb} not in it"]
-    return _Written(result, program.problems, notes, program=program)
+    documents = sum(is_no_object(each.manifest) for each in sources)
+    absent = (documents, "document", "without apiVersion and kind"), (len(left_out), "object", _BESIDE)
+    notes = [
+        f"{count_of(number, word)} {which} {'is' if number == 1 else 'are'} not in it"
+        for number, word, which in absent
+        if number
+    ]
+    return _Written(result, program.problems, [*program.notes, *notes], program=program)
 
 
 def _put_program(done: _Written, output: Path | None, *, is_printed: bool) -> None:
@@ -284,46 +306,11 @@ def _put_files(
     if write or output is not None:
         _write_files([each for each in files if each.is_made or each.before != each.after], output)
     elif files and form == "text" and "-" not in paths and not check:
+        is_made = any(each.is_made for each in files)
         way = (
-            "--output FOLDER for what the objects look like"
-            if any(each.is_made for each in files)
-            else "--write to change the files"
+            f"--{'output FOLDER for what the objects look like' if is_made else 'write to change the files'}"
         )
         say(f"nothing was written; add {way}{'' if diff else ', or --diff to see the change'}")
-
-
-def _fits(placement: Placement | None) -> bool:
-    if placement is None:
-        return True
-    return bool(placement.fits_count == len(placement.workloads) and placement.joint.works)
-
-
-def _find_plugin(
-    plugin_config: Path | None, mig_profile: str | None, snapshot: Path | None, *, whole_gpus: bool
-) -> DevicePlugin | None:
-    if whole_gpus and (plugin_config or mig_profile):
-        refusal = f"{'it' if mig_profile else 'the configuration'} says what nvidia.com/gpu is; leave --whole-gpus out"
-        raise click.BadParameter(refusal, param_hint="--mig-profile" if mig_profile else "--plugin-config")
-    if mig_profile and mig_profile not in mig_profiles():
-        near = nearest(mig_profile, mig_profiles())
-        refusal = f"no GPU that is known here has {mig_profile!r}; " + (
-            f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
-        )
-        raise click.BadParameter(refusal, param_hint="--mig-profile")
-    plugin = DevicePlugin() if whole_gpus else None
-    nodes = [] if snapshot is None else [node.labels for node in read_snapshot(snapshot).fleet.nodes]
-    if plugin is None and (plugin_config or snapshot):
-        plugin = (
-            _read_config(plugin_config).serve(map(as_discovered, nodes))
-            if plugin_config
-            else read_nodes(nodes)
-        )
-    if mig_profile:
-        of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
-        plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
-    return (
-        hold_to_nodes(plugin, map(as_discovered, nodes)) if plugin and (whole_gpus or mig_profile) else plugin
-    )
 
 
 def _read_memory(amount: str | None, to: str) -> int:
@@ -342,25 +329,14 @@ def _read_memory(amount: str | None, to: str) -> int:
     return found
 
 
-def _read_config(file: Path) -> PluginConfigs:
-    found = list(read_sources([str(file)], sys.stdin.buffer))
-    if problems := [each for each in found if isinstance(each, Problem)]:
-        raise ProblemsError(problems)
-    objects = (each.manifest for each in found if isinstance(each, SourceObject))
-    return read_plugin_configs(*objects, file=str(file))
-
-
 def _why_no_shares(target: ClusterTarget, driver: str) -> str:
     gate, of_driver = _SHARES
     release = next((each for each in target.releases if not each.enabled(gate)), None)
     if release is not None:
         return f"Kubernetes {release.minor} has the gate {gate} off, so a device belongs to one claim"
     line = read_pins(driver).releases["gpu.nvidia.com"].line
-    return (
-        ""
-        if of_driver in gates_of(line)
-        else f"driver {line} has no {of_driver}, so a GPU belongs to one claim"
-    )
+    has_gate = of_driver in gates_of(line)
+    return "" if has_gate else f"driver {line} has no {of_driver}, so a GPU belongs to one claim"
 
 
 def _report(

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import click
 
-from dra_infra.cli.printing import print_not_seen
-from dra_infra.cli.settings import check_settings, read_program
-from dra_infra.errors import Place, Problem
+from dra_infra.catalog.snapshots import Snapshot, snapshot_of
+from dra_infra.catalog.vocabulary import mig_profiles
+from dra_infra.cli.printing import print_not_seen, print_problems
+from dra_infra.cli.settings import check_settings, read_program, read_snapshot
+from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
+from dra_infra.client.refusals import nothing_seen
+from dra_infra.errors import Place, Problem, ProblemsError
 from dra_infra.migration.chart_values import is_values
+from dra_infra.migration.device_plugin import DevicePlugin
+from dra_infra.migration.estate import migrated_kinds
+from dra_infra.migration.node_labels import as_discovered, read_nodes
+from dra_infra.migration.plugin_configs import hold_to_nodes, read_plugin_configs
+from dra_infra.output.wording import nearest
 from dra_infra.program.kustomizations import is_kustomization
-from dra_infra.sources.files import NOTHING_CHECKED, SourceObject, files_in, find_program, read_sources
+from dra_infra.sources.cluster_objects import as_owner, find_owner
+from dra_infra.sources.files import (
+    NOTHING_CHECKED,
+    UNANSWERED,
+    SourceObject,
+    files_in,
+    find_program,
+    read_sources,
+)
 from dra_infra.sources.patches import Patches, find_patches, read_parts
 
 _HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
@@ -58,18 +76,6 @@ class Making(NamedTuple):
             or any(os.path.isfile(folder / name) for name in marks)  # noqa: PTH113  (as of kustomizations)
         )
 
-    def check_write(self, paths: Sequence[str]) -> None:
-        """Refuse to change files where objects stand in none.
-
-        Raises:
-            click.BadParameter: For these.
-        """
-        for path in filter(self.makes, paths):
-            refusal = f"what {path} makes stands in no file that could be changed; take --output FOLDER"
-            if is_kustomization(Path(path)):
-                refusal += ", or --source manifests to change the files of the kustomization"
-            raise click.BadParameter(refusal, param_hint="--write")
-
     def make(self, path: str) -> tuple[list[SourceObject], Sequence[Problem]]:
         """Make the objects of *path*, and tell what is not seen.
 
@@ -94,6 +100,50 @@ class Making(NamedTuple):
         ]
         problems = [each.at(_below(above, each.place)) if each.place else each for each in program.problems]
         return made, problems
+
+
+def read_cluster(
+    files: Inputs | None,
+    snapshot: Path | None,
+    account: tuple[Path | None, str | None, Sequence[str]] | None,
+    tell: Callable[[str], None],
+) -> tuple[Snapshot | None, Inputs]:
+    """Read the cluster, of a snapshot or by kubeconfig, context and namespaces, and without *files* what of it is to be migrated.
+
+    Raises:
+        ClusterError: When nothing can be read; what may not be listed is told.
+        FleetError: The codes of `read_snapshot`.
+    """
+    if files is not None and account is None:
+        return (read_snapshot(snapshot) if snapshot else None), files
+    # Files are migrated without the client.
+    from dra_infra.cluster import reading
+
+    kubeconfig, context, namespaces = account or (None, None, ())
+    reader = reading.open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+    wanted = migrated_kinds() if files is None else frozenset()
+    kinds = SNAPSHOT[: SNAPSHOT.index(DEFINITIONS)]
+    more = reader.find_kinds(wanted - {(each.group, each.name) for each in kinds}) if wanted else ()
+    objects, inputs = list[dict[str, Any]](), list[dict[str, Any]]()
+    problems, told = list[Problem](), list[Problem]()
+    for found in map(reader.list, (*kinds, *more)):
+        is_input = (found.kind.group, found.kind.name) in wanted
+        objects += found.items
+        inputs += found.items if is_input else ()
+        for each in found.problems if found.is_seen or found.kind not in EXTRA else ():
+            (problems if is_input and each.code in UNANSWERED else told).append(each)
+    place = Place(file=reader.session.account.name)
+    if not objects:
+        raise nothing_seen([*told, *problems] or [_nothing(place, "nothing lives there")])
+    print_problems(told, with_count=False)
+    if files is None:
+        there = set(map(as_owner, objects))
+        own = [each for each in inputs if find_owner(each) not in there]
+        if not own and not problems:
+            problems = [_nothing(place, "nothing lives there that could be migrated")]
+        sources = [SourceObject.of("objects.yaml", each, place) for each in own]
+        files = Inputs(sources, problems, find_patches([]))
+    return snapshot_of(objects), files
 
 
 def _below(folder: Path, place: Place) -> Place:
@@ -128,7 +178,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     parts, problems = read_parts(problems, patches)
     sources += parts
     if not problems and not any(each.manifest.get("kind") or is_values(each.manifest) for each in sources):
-        problems.append(_nothing(paths[0]))
+        problems.append(_nothing(Place(file=paths[0]), "there is no object in the input"))
     return Inputs(sources, problems, patches)
 
 
@@ -148,6 +198,39 @@ def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:
     return [each for each in real if chosen[real[each]] == each]
 
 
-def _nothing(path: str) -> Problem:
-    message, hint = "there is no object in the input", "name a file or folder that holds one"
-    return Problem(path="document", code=NOTHING_CHECKED, message=message, hint=hint, place=Place(file=path))
+def _nothing(place: Place, message: str) -> Problem:
+    hint = "name a file or folder that holds one, or another namespace"
+    return Problem(path="document", code=NOTHING_CHECKED, message=message, hint=hint, place=place)
+
+
+def find_plugin(
+    plugin_config: Path | None, mig_profile: str | None, cluster: Snapshot | None, *, whole_gpus: bool
+) -> DevicePlugin | None:
+    """The plugin as it is told, or as the nodes of the cluster say; None where nothing does.
+
+    Raises:
+        click.BadParameter: For a profile that no GPU has.
+        ProblemsError: `plugin-config-malformed`, and the codes of `read_sources`.
+    """
+    if mig_profile and mig_profile not in mig_profiles():
+        near = nearest(mig_profile, mig_profiles())
+        refusal = f"no GPU that is known here has {mig_profile!r}; " + (
+            f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
+        )
+        raise click.BadParameter(refusal, param_hint="--mig-profile")
+    plugin = DevicePlugin() if whole_gpus else None
+    nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
+    if plugin_config:
+        found = list(read_sources([str(plugin_config)], sys.stdin.buffer))
+        if problems := [each for each in found if isinstance(each, Problem)]:
+            raise ProblemsError(problems)
+        objects = (each.manifest for each in found if isinstance(each, SourceObject))
+        configs = read_plugin_configs(*objects, file=str(plugin_config))
+        plugin = configs.serve(map(as_discovered, nodes))
+    elif cluster and plugin is None:
+        plugin = read_nodes(nodes)
+    if mig_profile:
+        of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
+        plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
+    is_told = whole_gpus or mig_profile
+    return hold_to_nodes(plugin, map(as_discovered, nodes)) if plugin and is_told else plugin

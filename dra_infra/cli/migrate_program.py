@@ -138,7 +138,7 @@ def _find_obstacle(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         return ", for it cannot change in place"
     managers = mappings(mapping(before.get("metadata")).get("managedFields"))
     if not managers:
-        return ", for nothing says who wrote its fields; kubectl get --show-managed-fields does"
+        return ", for nothing says who wrote its fields; --context, or --show-managed-fields of kubectl, does"
     others = {
         manager
         for each in managers

@@ -6,19 +6,22 @@ The cluster is the one that `--kubeconfig` and `--context` mean.
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import find_account
-from dra_infra.client.objects import is_object, key_of
+from dra_infra.client.objects import is_object, key_of, text
 from dra_infra.client.refusals import shorten, strange_answer
 from dra_infra.client.session import Session
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.versions import convert
 
 PAGE: Final = 500
@@ -35,6 +38,9 @@ MOST_SECONDS: Final = 1_800.0
 
 _RESTARTS: Final = 2
 """Times that a list is begun again by pages; then it is asked for in one piece, which cannot run out (client-go's pager)."""
+
+_WORD: Final = re.compile("[a-z][a-z0-9]{0,62}")
+"""A version, or the plural of a kind; subresources are none."""
 
 _NAMES_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.5"
 
@@ -108,6 +114,28 @@ class Reader:
             f"the cluster serves no {kind.plural} as {' or '.join(map(kind.api_version, kind.versions))}"
         )
         return Listing(kind=kind, problems=(_not_seen(kind, "kind-not-served", message, _served_hint(kind)),))
+
+    def find_kinds(self, wanted: Collection[tuple[str, str]]) -> Iterator[Kind]:
+        """Those of *wanted*, by group and name, that the cluster serves, each in the version that it prefers.
+
+        Raises:
+            ClusterError: The codes of `Session`, `cluster-answer` too where it does not say what it serves.
+        """
+        groups = {text(each.get("name")): each for each in mappings(self._look_up("/apis").get("groups"))}
+        for group in sorted({group for group, _ in wanted}):
+            version = text(value_at(groups.get(group), "preferredVersion", "version")) if group else "v1"
+            path = f"/apis/{group}/{version}" if group else "/api/v1"
+            kind = partial(Kind, group=group, versions=(version,), needed_for="which of them ask for devices")
+            for each in mappings(self._look_up(path).get("resources") if _WORD.fullmatch(version) else ()):
+                name, plural = text(each.get("kind")), text(each.get("name"))
+                if (group, name) in wanted and _WORD.fullmatch(plural):
+                    yield kind(name=name, plural=plural, namespaced=each.get("namespaced") is True)
+
+    def _look_up(self, path: str) -> Mapping[str, Any]:
+        status, found = self.session.get_json(path)
+        if status not in (200, 404):
+            raise strange_answer(self.session.account.server, path, f"{status} {found}")
+        return mapping(found)
 
     def _list_version(
         self, kind: Kind, version: str, *, names_only: bool, field_selector: str

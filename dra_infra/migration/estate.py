@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.migration.accounts import Limits, find_mentions, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_values, migrate_values
+from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.workloads import ClaimTemplates, find_kind, migrate_workload, model_of, tell_why
+from dra_infra.migration.workloads import (
+    find_kind,
+    migrate_workload,
+    model_of,
+    more_kinds,
+    tell_why,
+)
+
+
+def migrated_kinds() -> frozenset[tuple[str, str]]:
+    """Group and name of each kind that servers of today have and a migration reads; ConfigMaps may hold anything, and are none."""
+    claims = (("resource.k8s.io", each) for each in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate"))
+    queues = ("kueue.x-k8s.io", "ClusterQueue"), ("kueue.x-k8s.io", "Cohort")
+    accounts = ("", "ResourceQuota"), ("", "LimitRange"), ("autoscaling", "HorizontalPodAutoscaler"), *queues
+    nobodys = ("kueue.x-k8s.io", "Workload"), ("", "PodTemplate")
+    return frozenset({*workload_kinds().kinds, *more_kinds().kinds, *claims, *accounts}).difference(nobodys)
 
 
 def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:

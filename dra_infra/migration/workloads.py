@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import count
 from typing import Any, Final
 
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -21,30 +18,26 @@ from dra_infra.kubernetes.api.workload_kinds import (
     read_steps,
     show_steps,
 )
+from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pods import MigratedPod, in_places, migrate_flow, migrate_pod
 from dra_infra.output.wording import join_words
-from dra_infra.placement.objects import identity_of, target_of
+from dra_infra.placement.objects import identity_of
 
 _Steps = tuple[str | int, ...]
-_Owner = tuple[str, str, str, str]
-"""API group, kind, name and generateName of an object."""
-
-_NOBODY: Final[_Owner] = ("", "", "", "")
 _RAY: Final = "ray.io"
 _SPARK: Final = re.compile(r"(spark\.(?:driver|executor)\.resource\.([A-Za-z0-9-]+))\.amount")
 """Settings by which Spark asks for devices: `.vendor` beside it has the domain of the resource."""
 
 _ONE_RUN: Final = ("Forbid", "Replace")
 """Values of a CronJob's concurrencyPolicy with which one run does not begin beside another."""
+
 _PER_NODE: Final = ("DaemonSet", "BroadcastJob")
 """Kinds that have a pod on each node that these choose, of Kubernetes and of OpenKruise."""
 
-_CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
-_LLM: Final = "LLMInferenceService"
 _MODE: Final = "serving.kserve.io/deploymentMode"
 _MODELS: Final = (
     *("model", "huggingface", "triton", "onnx", "sklearn", "xgboost", "lightgbm", "paddle", "pmml"),
@@ -59,7 +52,8 @@ def _rows() -> Mapping[tuple[str, str], Mapping[str, Any]]:
 
 
 @cache
-def _more_kinds() -> WorkloadKinds:
+def more_kinds() -> WorkloadKinds:
+    """Kinds that a migration knows beside those that are placed."""
     kinds: list[WorkloadKind] = []
     for (group, kind), row in _rows().items():
         found = ((name, path) for name in ("templates", "specs") for path in row.get(name, ()))
@@ -70,7 +64,7 @@ def _more_kinds() -> WorkloadKinds:
 
 def find_kind(manifest: Mapping[str, Any]) -> WorkloadKind | None:
     """The kind of an object with pods that can be migrated, or none."""
-    return _more_kinds().find(manifest) or workload_kinds().find(manifest)
+    return more_kinds().find(manifest) or workload_kinds().find(manifest)
 
 
 def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:
@@ -91,151 +85,6 @@ def model_of(kind: WorkloadKind, spec: Mapping[str, Any]) -> str:
     if kind.kind != "InferenceService" or "workerSpec" in spec:
         return ""
     return next((each for each in _MODELS if isinstance(spec.get(each), Mapping)), "")
-
-
-class ClaimTemplates:
-    """Names for the claim templates of a migration: each owner's start with its own name.
-
-    Args:
-        objects: All that is migrated: templates that are there keep their names.
-    """
-
-    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
-        self._users: dict[tuple[str, str], dict[Any, None]] = {}
-        self.scaled = {target for each in objects if (target := target_of(each))}
-        """Kind, namespace and name of what autoscalers scale."""
-        self._there: dict[str, dict[str, Any]] = {}
-        self._claims: set[tuple[str, str]] = set()
-        for each in objects:
-            spec = mapping(each.get("spec"))
-            named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
-            named += mappings(spec.get("baseRefs")) if each.get("kind") == _LLM else []
-            for ref in named:
-                kind = f"{_LLM}Config" if each.get("kind") == _LLM else ref.get("kind") or _CLUSTER_RUNTIME
-                where = value_at(each, "metadata", "namespace")
-                users = self._users.setdefault((str(kind), str(ref.get("name"))), {})
-                users[where if isinstance(where, str) else None] = None
-            if each.get("kind") in ("ResourceClaim", "ResourceClaimTemplate"):
-                metadata = mapping(each.get("metadata"))
-                at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-                is_shared = each["kind"] == "ResourceClaim"
-                claim = spec if is_shared else value_at(each, "spec", "spec")
-                self._given[at] = None, _key(claim, is_shared=is_shared)
-                if is_shared:
-                    self._claims.add(at)
-                else:
-                    self._there.setdefault(at[1], {})[_key(claim)] = claim
-        # The pods that share a claim are counted: no others join them.
-        for each in objects if self._claims else ():
-            for pods in find_pod_templates(each):
-                for entry in mappings(pods.spec.get("resourceClaims")):
-                    at = (
-                        str(value_at(each, "metadata", "namespace") or ""),
-                        str(entry.get("resourceClaimName")),
-                    )
-                    self._given |= {at: (_NOBODY, "")} if at in self._claims else {}
-
-    def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
-        """The templates of one object, in its namespace and in those of the objects whose pods it has."""
-        kind, own = owner.get("kind"), value_at(owner, "metadata", "namespace")
-        users = self._users.get((str(kind), str(value_at(owner, "metadata", "name"))), {})
-        others = [each for each in users if each != own] if kind == f"{_LLM}Config" else []
-        return OwnTemplates(owner, self, list(users) if kind == _CLUSTER_RUNTIME else [own, *others])
-
-    def alike(self, name: str) -> Any:
-        """The claim spec that all templates of a name have that are there; None where there is no one."""
-        found = list(self._there.get(name, {}).values())
-        return found[0] if len(found) == 1 else None
-
-    def take(self, namespace: str, name: str, owner: _Owner, claim: str) -> bool | None:
-        """Takes a name for a claim spec: whether its template is there already; None where the name is not free.
-
-        An owner that is there twice, as in two overlays, has the same name in both for the same spec.
-        """
-        at = namespace, name
-        held = self._given.setdefault(at, (owner, claim))
-        if at in self._claims and held == (None, claim):
-            # One that no pod names is of an earlier run, for the first that would give it this name.
-            self._given[at] = owner, claim
-        return held[0] is None or at in self._claims if held in ((None, claim), (owner, claim)) else None
-
-
-class OwnTemplates:
-    """The claim templates of one object, one for each claim spec.
-
-    Args:
-        owner: The object.
-        names: Where names are taken.
-        namespaces: Where its pods are.
-    """
-
-    def __init__(self, owner: Mapping[str, Any], names: ClaimTemplates, namespaces: Sequence[Any]) -> None:
-        metadata = mapping(owner.get("metadata"))
-        self._names = names
-        self.namespaces = namespaces
-        self._stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
-        self._owner: _Owner = (
-            *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
-            *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),
-        )
-        self._known: dict[str, str] = {}
-        self._taken: set[str] = set()
-        self._next: dict[str, int] = {}
-        self.added: list[Mapping[str, Any]] = []
-        """The new objects."""
-
-    def name(self, entry: str, claim: Mapping[str, Any], is_shared: bool = False) -> str:  # noqa: FBT001, FBT002  (of a Callable)
-        """Names the template with this claim spec, and makes it where there is none, or a claim that pods of one template share."""
-        key = _key(claim, is_shared=is_shared)
-        if is_shared or key not in self._known:
-            # The first one needs no more than the word for its devices.
-            word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
-            name, missing = self._take(word, key)
-            self._known[key] = name
-            self._add(name, missing, claim, is_shared=is_shared)
-        return self._known[key]
-
-    def copy(self, name: str) -> None:
-        """Makes a template that was there before in those of the namespaces that lack it."""
-        claim = self._names.alike(name)
-        if claim is not None and name not in self._taken:
-            self._taken.add(name)
-            found = self._ask(name, _key(claim))
-            self._add(name, [each for each, there in found if there is False], claim, is_shared=False)
-
-    def _add(
-        self, name: str, namespaces: Sequence[Any], claim: Mapping[str, Any], *, is_shared: bool
-    ) -> None:
-        for namespace in namespaces:
-            self.added.append(
-                {
-                    "apiVersion": "resource.k8s.io/v1",
-                    "kind": "ResourceClaim" if is_shared else "ResourceClaimTemplate",
-                    "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
-                    "spec": claim if is_shared else {"spec": claim},
-                }
-            )
-
-    def _take(self, entry: str, claim: str) -> tuple[str, list[Any]]:
-        """A name that ends on *entry* and a number, and the namespaces in which the template is not there already."""
-        for number in count(self._next.get(entry, 1)):
-            for between in ("", self._owner[1].lower()):
-                end = "-".join(filter(None, (between, entry, str(number) if number > 1 else "")))
-                name = f"{self._stem[: SUBDOMAIN_LENGTH - len(end) - 1].rstrip('-.')}-{end}".lstrip("-")
-                if name in self._taken:
-                    break
-                found = self._ask(name, claim)
-                if all(there is not None for _, there in found):
-                    self._taken.add(name)
-                    self._next[entry] = number
-                    return name, [each for each, there in found if not there]
-        raise AssertionError("numbers do not end")
-
-    def _ask(self, name: str, claim: str) -> list[tuple[Any, bool | None]]:
-        """By namespace, whether the template is there already; None where the name is not free."""
-        take = self._names.take
-        return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
 
 
 def migrate_workload(
@@ -282,7 +131,7 @@ def migrate_workload(
 
 def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTemplates) -> Iterator[Remark]:
     """Makes the templates that an earlier migration made in other namespaces, and says where all of them are."""
-    if kind.kind in (_CLUSTER_RUNTIME, f"{_LLM}Config"):
+    if kind.kind in (CLUSTER_RUNTIME, f"{LLM}Config"):
         for _, holder in kind.find_holders(changed):
             for entry in mappings(mapping(holder).get("resourceClaims")):
                 own.copy(str(entry.get("resourceClaimTemplateName")))
@@ -335,7 +184,7 @@ def _refuse_owner(kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTempl
     path = next((each for each, spec in holders if asks_devices(_fold(spec, model_of(kind, spec)))), None)
     if path is None:
         return None
-    if kind.kind == _CLUSTER_RUNTIME and not own.namespaces:
+    if kind.kind == CLUSTER_RUNTIME and not own.namespaces:
         message = (
             "it has no namespace, and its claims are in those of its TrainJobs, of which none is in the input"
         )
@@ -423,7 +272,7 @@ def _with_settings(
         message = (
             "KubeRay reads it off the limits of the container: without them tasks with num_gpus wait for ever"
         )
-    elif kind.kind in ("TrainingRuntime", _CLUSTER_RUNTIME):
+    elif kind.kind in ("TrainingRuntime", CLUSTER_RUNTIME):
         policy = mapping(value_at(manifest, "spec", "mlPolicy"))
         count = max((sum(need.number for need in each) for each in pod.needs.values()), default=0)
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.
@@ -444,7 +293,3 @@ def _with_settings(
     put: dict[Any, Any] = {**holder, group: {**mapping(holder.get(str(group))), field: number}}
     remark = Remark(show_steps(at), "changed", "controller-setting-written", message)
     return replaced(manifest, above, put), (remark,)
-
-
-def _key(value: Any, *, is_shared: bool = False) -> str:
-    return json.dumps([value, is_shared], sort_keys=True)

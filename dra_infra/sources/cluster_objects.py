@@ -10,10 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
+from dra_infra.migration.old_dra.objects import GROUP
 from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.migration.workloads import find_kind
 
 OWNED: Final = "owned-object"
 """The code of an object that a controller made."""
@@ -57,7 +59,7 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
 
     What a controller made of an object of the input is left out where it would be changed, for the controller makes it anew.
     """
-    names = {_identity(each) for each in objects}
+    names = {as_owner(each) for each in objects}
     owners = {
         index: owner
         for index, each in enumerate(objects)
@@ -77,7 +79,8 @@ _Identity = tuple[str, str, str]
 """Kind, namespace and name."""
 
 
-def _identity(manifest: Mapping[str, Any]) -> _Identity:
+def as_owner(manifest: Mapping[str, Any]) -> _Identity:
+    """The object as `find_owner` names it."""
     metadata = mapping(manifest.get("metadata"))
     return str(manifest.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
@@ -89,6 +92,16 @@ def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
         if each.get("controller") is True:
             return str(each.get("kind")), str(metadata.get("namespace") or ""), str(each.get("name"))
     return None
+
+
+def is_beside(manifest: Mapping[str, Any], done: Migrated) -> bool:
+    """True for an object of a cluster, nothing of which is migrated, that has no claims either, or belongs to a Helm release."""
+    kind = find_kind(manifest)
+    pods = (mapping(spec) for _, spec in kind.find_holders(manifest)) if kind else ()
+    has_claims = GROUP in str(manifest.get("apiVersion")) or any(each.get("resourceClaims") for each in pods)
+    is_of_helm = value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")
+    is_kept = without_written(manifest) is not manifest and done == Migrated(manifest=manifest)
+    return bool(is_kept and (is_of_helm or not has_claims))
 
 
 def _leave_out(

@@ -39,7 +39,7 @@ NO_VERSION: Final = "api-version-missing"
 NOT_READ: Final = "program-not-read"
 """The code of a program among manifests: nobody knows what it makes."""
 
-UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unreadable"})
+UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unreadable", "cluster-forbidden"})
 """Codes of problems after which there is no answer about all that was asked."""
 
 MAX_REFUSED: Final = 100

@@ -18,6 +18,7 @@ from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, holds_marker, va
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import find_unknown
+from dra_infra.sources.cluster_objects import without_written
 from dra_infra.sources.files import SourceObject
 
 NOT_WRITTEN: Final = "value-not-written"
@@ -232,8 +233,11 @@ def _made_file(name: str, replacements: Sequence[Replacement]) -> ChangedFile:
     after: list[Mapping[str, Any]] = []
     for source, manifest, added in replacements:
         is_hidden = _count_unwritten(source.manifest)
-        before += () if is_hidden else (source.manifest,)
-        after += () if is_hidden or manifest is None else (manifest,)
+        was = without_written(source.manifest)
+        # Of a cluster only what changes is written.
+        stays = was is not source.manifest is manifest
+        before += () if is_hidden or stays else (was,)
+        after += () if is_hidden or stays or manifest is None else (manifest,)
         after += () if is_hidden and _takes_markers(source.manifest, manifest, added) else added
     return ChangedFile(name, write_manifests(before), write_manifests(after), is_made=True)
 

@@ -10,11 +10,13 @@ from dra_infra.cli import options
 @options.command("dra_infra.cli.migrate:run")
 @click.argument(
     "paths",
-    metavar="PATH...",
+    metavar="[PATH...]",
     nargs=-1,
-    required=True,
-    help="Files, folders, Pulumi programs, kustomizations, or - for standard input.",
+    help="Files, folders, Pulumi programs, kustomizations, or - for standard input; without any, what lives in the cluster of --context.",
 )
+@options.kubeconfig
+@options.cluster_context
+@options.namespaces
 @click.option(
     "--whole-gpus",
     is_flag=True,
@@ -101,6 +103,7 @@ def migrate() -> None:
       dra-infra migrate manifests/ --plugin-config plugin.yaml --write
       dra-infra migrate manifests/ --snapshot cluster.yaml --to bridge --output bridge/
       dra-infra migrate manifests/ --whole-gpus --to components --output program/
+      dra-infra migrate --context prod --namespace ml
       dra-infra migrate manifests/ --whole-gpus --fleet "hgx-h100 x 4" --plan
       dra-infra migrate infra/ --whole-gpus --output migrated/
       helm template chart | dra-infra migrate - --whole-gpus > claims.yaml

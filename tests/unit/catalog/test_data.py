@@ -46,7 +46,13 @@ READERS = {
 }
 # Read by modules with tests of their own: tests/unit/catalog/test_mig*.py, test_device_configs.py, and for labels
 # tests/unit/migration/test_node_labels.py.
-READ_ELSEWHERE = {"mig_profiles.yaml", "mig_devices.yaml", "device_configs.yaml", "node_labels.yaml"}
+READ_ELSEWHERE = {
+    "mig_profiles.yaml",
+    "mig_devices.yaml",
+    "device_configs.yaml",
+    "node_labels.yaml",
+    "migrated_kinds.yaml",
+}
 ENTRIES = [
     "capabilities.yaml",
     "chart_rules.yaml",
@@ -70,6 +76,12 @@ def test_every_data_file_is_checked_by_a_test():
 @pytest.mark.parametrize("file", READERS)
 def test_every_data_file_is_what_its_record_says(file):
     assert READERS[file]()
+
+
+def test_every_kind_that_is_migrated_is_there_once_and_names_its_source():
+    kinds = read_data("migrated_kinds.yaml")["kinds"]
+    assert len({(each["group"], each["kind"]) for each in kinds}) == len(kinds)
+    assert all(len(each["source"]) >= 10 for each in kinds)
 
 
 @pytest.mark.parametrize("file", ENTRIES)

@@ -149,7 +149,7 @@ def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_wri
     (folder / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     done = migrate(folder, "live.json", "--whole-gpus", "--to", "components", "--output", "infra")
     assert done.returncode == 0
-    assert "2 objects that controllers made are not in it\n" in done.stderr
+    assert "2 objects that controllers or charts made, or without devices, are not in it\n" in done.stderr
     assert "Deployment ml/train is taken over and changed: " in done.stderr
     text = (folder / "infra" / "__main__.py").read_text()
     assert [line.strip() for line in text.splitlines() if "import_" in line] == [

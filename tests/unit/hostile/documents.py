@@ -61,13 +61,14 @@ def _objects(target: str, random: Random) -> list[Any]:
 
 def _list(random: Random) -> bytes:
     cluster = seeds.cluster()
-    plural = random.choice((*sorted(cluster), "version", "resource.k8s.io"))
+    plural = random.choice((*sorted(cluster), "version", "resource.k8s.io", "apis", "v1"))
     items = [mutate_tree(each, random, cluster["nodes"]) for each in cluster.get(plural, ())]
     body: Any = {
         "metadata": {"resourceVersion": "7"},
         "items": items,
         "gitVersion": "v1.36.0",
         "versions": [{"version": "v1"}],
+        **seeds.SERVED,
     }
     if random.random() < 0.3:
         body = mutate_tree(body, random)

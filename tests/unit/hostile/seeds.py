@@ -58,6 +58,16 @@ PLUGIN_CONFIGS: Final[tuple[Any, ...]] = (
 """Configurations of NVIDIA's device plugin."""
 
 
+SERVED: Final[Any] = {
+    "groups": [{"name": "ray.io", "preferredVersion": {"groupVersion": "ray.io/v1", "version": "v1"}}],
+    "resources": [
+        {"kind": "RayCluster", "name": "rayclusters", "namespaced": True, "verbs": ["list"]},
+        {"kind": "ReplicationController", "name": "replicationcontrollers", "namespaced": True},
+    ],
+}
+"""What a server says that it serves: its groups, and the kinds of each of their versions."""
+
+
 @functools.cache
 def examples() -> tuple[tuple[dict[str, Any], ...], ...]:
     """The objects of each example, and of each of our own documents that hold what no example does."""
@@ -106,6 +116,8 @@ def cluster() -> dict[str, tuple[dict[str, Any], ...]]:
         if each["kind"] in plurals:
             item = {key: value for key, value in each.items() if key not in ("apiVersion", "kind")}
             found.setdefault(plurals[each["kind"]], []).append(item)
+    ray = next(each for estate in estates() for each in estate if each.get("kind") == "RayCluster")
+    found["rayclusters"] = [{key: each for key, each in ray.items() if key not in ("apiVersion", "kind")}]
     return {plural: tuple(items) for plural, items in found.items()}
 
 

@@ -33,6 +33,7 @@ from dra_infra.cli.validate import RENDERERS, workflow_commands
 from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, SLICES, SNAPSHOT
 from dra_infra.client.kubeconfig import Account, User
 from dra_infra.client.session import Answer, Session
+from dra_infra.cluster import reading
 from dra_infra.cluster.capture import capture
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.draining import look
@@ -244,7 +245,7 @@ class _Forge(requests.adapters.BaseAdapter):
 
 
 def hear_cluster(data: bytes, folder: Path) -> None:
-    """`snapshot`, `doctor`, `status`, `explain` and `drain`: one kind of objects is *data*, the others are whole."""
+    """`snapshot`, `doctor`, `status`, `explain`, `drain` and `migrate`: one kind of objects is *data*, the others are whole."""
     plural, _, body = data.partition(b"\n")
     session = _Cluster(plural.decode("utf-8", "replace"), body)
     reader = Reader(session)
@@ -254,6 +255,7 @@ def hear_cluster(data: bytes, folder: Path) -> None:
         lambda: _status(reader),
         lambda: _explained(reader),
         lambda: _drained(reader),
+        lambda: _migrated(reader),
     )
     for task in tasks:
         with contextlib.suppress(ProblemsError):
@@ -277,6 +279,8 @@ class _Cluster(Session):
             return Answer(status=200, body=self._body)
         if last in ("version", "resource.k8s.io"):
             found: Any = {"gitVersion": "v1.37.1", "versions": [{"version": "v1"}]}
+        elif last in ("apis", "v1"):
+            found = seeds.SERVED
         elif last == "metrics":
             return Answer(status=403, body=b"{}")
         else:
@@ -334,6 +338,18 @@ def _explained(reader: Reader) -> None:
         explain_questions.open_reader = original
 
 
+def _migrated(reader: Reader) -> None:
+    options = {**_MIGRATION, "context": "test", "fleet": None}
+    original, reading.open_reader = reading.open_reader, lambda *_args, **_named: reader
+    try:
+        migrate.run([], **options)
+        migrate.run([], **{**options, "diff": False, "to": "components"})
+        with contextlib.suppress(ProblemsError):
+            migrate.run([], **{**options, "whole_gpus": False, "plan": True})
+    finally:
+        reading.open_reader = original
+
+
 @functools.cache
 def _fleet() -> Fleet:
     return load_fleet("hgx-h100")
@@ -362,6 +378,9 @@ _MIGRATION: Final[Mapping[str, Any]] = {
     "mig_profile": None,
     "mps_memory": "15360Mi",
     "snapshot": None,
+    "kubeconfig": None,
+    "context": None,
+    "namespaces": (),
     "fleet": "hgx-h100 x 1",
     "to": "claims",
     "plan": False,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.api.names import is_dns_subdomain
+from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.workloads import ClaimTemplates
 
 WHOLE = Settings(plugin=DevicePlugin())
 

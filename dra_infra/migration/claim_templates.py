@@ -1,0 +1,169 @@
+"""Names for the claim templates that a migration makes, each of which starts with the name of its owner."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any, Final
+
+from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
+from dra_infra.placement.objects import target_of
+
+_Owner = tuple[str, str, str, str]
+"""API group, kind, name and generateName of an object."""
+
+_NOBODY: Final[_Owner] = ("", "", "", "")
+CLUSTER_RUNTIME: Final = "ClusterTrainingRuntime"
+LLM: Final = "LLMInferenceService"
+
+
+class ClaimTemplates:
+    """Names for the claim templates of a migration: each owner's start with its own name.
+
+    Args:
+        objects: All that is migrated: templates that are there keep their names.
+    """
+
+    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
+        self._users: dict[tuple[str, str], dict[Any, None]] = {}
+        self.scaled = {target for each in objects if (target := target_of(each))}
+        """Kind, namespace and name of what autoscalers scale."""
+        self._there: dict[str, dict[str, Any]] = {}
+        self._claims: set[tuple[str, str]] = set()
+        for each in objects:
+            spec = mapping(each.get("spec"))
+            named = [mapping(spec.get("runtimeRef"))] if each.get("kind") == "TrainJob" else []
+            named += mappings(spec.get("baseRefs")) if each.get("kind") == LLM else []
+            for ref in named:
+                kind = f"{LLM}Config" if each.get("kind") == LLM else ref.get("kind") or CLUSTER_RUNTIME
+                where = value_at(each, "metadata", "namespace")
+                users = self._users.setdefault((str(kind), str(ref.get("name"))), {})
+                users[where if isinstance(where, str) else None] = None
+            if each.get("kind") in ("ResourceClaim", "ResourceClaimTemplate"):
+                metadata = mapping(each.get("metadata"))
+                at = str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+                is_shared = each["kind"] == "ResourceClaim"
+                claim = spec if is_shared else value_at(each, "spec", "spec")
+                self._given[at] = None, _key(claim, is_shared=is_shared)
+                if is_shared:
+                    self._claims.add(at)
+                else:
+                    self._there.setdefault(at[1], {})[_key(claim)] = claim
+        # The pods that share a claim are counted: no others join them.
+        for each in objects if self._claims else ():
+            for pods in find_pod_templates(each):
+                for entry in mappings(pods.spec.get("resourceClaims")):
+                    at = (
+                        str(value_at(each, "metadata", "namespace") or ""),
+                        str(entry.get("resourceClaimName")),
+                    )
+                    self._given |= {at: (_NOBODY, "")} if at in self._claims else {}
+
+    def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
+        """The templates of one object, in its namespace and in those of the objects whose pods it has."""
+        kind, own = owner.get("kind"), value_at(owner, "metadata", "namespace")
+        users = self._users.get((str(kind), str(value_at(owner, "metadata", "name"))), {})
+        others = [each for each in users if each != own] if kind == f"{LLM}Config" else []
+        return OwnTemplates(owner, self, list(users) if kind == CLUSTER_RUNTIME else [own, *others])
+
+    def alike(self, name: str) -> Any:
+        """The claim spec that all templates of a name have that are there; None where there is no one."""
+        found = list(self._there.get(name, {}).values())
+        return found[0] if len(found) == 1 else None
+
+    def take(self, namespace: str, name: str, owner: _Owner, claim: str) -> bool | None:
+        """Takes a name for a claim spec: whether its template is there already; None where the name is not free.
+
+        An owner that is there twice, as in two overlays, has the same name in both for the same spec.
+        """
+        at = namespace, name
+        held = self._given.setdefault(at, (owner, claim))
+        if at in self._claims and held == (None, claim):
+            # One that no pod names is of an earlier run, for the first that would give it this name.
+            self._given[at] = owner, claim
+        return held[0] is None or at in self._claims if held in ((None, claim), (owner, claim)) else None
+
+
+class OwnTemplates:
+    """The claim templates of one object, one for each claim spec.
+
+    Args:
+        owner: The object.
+        names: Where names are taken.
+        namespaces: Where its pods are.
+    """
+
+    def __init__(self, owner: Mapping[str, Any], names: ClaimTemplates, namespaces: Sequence[Any]) -> None:
+        metadata = mapping(owner.get("metadata"))
+        self._names = names
+        self.namespaces = namespaces
+        self._stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
+        self._owner: _Owner = (
+            *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
+            *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),
+        )
+        self._known: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+        self.added: list[Mapping[str, Any]] = []
+        """The new objects."""
+
+    def name(self, entry: str, claim: Mapping[str, Any], is_shared: bool = False) -> str:  # noqa: FBT001, FBT002  (of a Callable)
+        """Names the template with this claim spec, and makes it where there is none, or a claim that pods of one template share."""
+        key = _key(claim, is_shared=is_shared)
+        if is_shared or key not in self._known:
+            # The first one needs no more than the word for its devices.
+            word = entry if self._known else value_at(claim, "devices", "requests")[0]["name"]
+            name, missing = self._take(word, key)
+            self._known[key] = name
+            self._add(name, missing, claim, is_shared=is_shared)
+        return self._known[key]
+
+    def copy(self, name: str) -> None:
+        """Makes a template that was there before in those of the namespaces that lack it."""
+        claim = self._names.alike(name)
+        if claim is not None and name not in self._taken:
+            self._taken.add(name)
+            found = self._ask(name, _key(claim))
+            self._add(name, [each for each, there in found if there is False], claim, is_shared=False)
+
+    def _add(
+        self, name: str, namespaces: Sequence[Any], claim: Mapping[str, Any], *, is_shared: bool
+    ) -> None:
+        for namespace in namespaces:
+            self.added.append(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceClaim" if is_shared else "ResourceClaimTemplate",
+                    "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+                    "spec": claim if is_shared else {"spec": claim},
+                }
+            )
+
+    def _take(self, entry: str, claim: str) -> tuple[str, list[Any]]:
+        """A name that ends on *entry* and a number, and the namespaces in which the template is not there already."""
+        for number in count(self._next.get(entry, 1)):
+            for between in ("", self._owner[1].lower()):
+                end = "-".join(filter(None, (between, entry, str(number) if number > 1 else "")))
+                name = f"{self._stem[: SUBDOMAIN_LENGTH - len(end) - 1].rstrip('-.')}-{end}".lstrip("-")
+                if name in self._taken:
+                    break
+                found = self._ask(name, claim)
+                if all(there is not None for _, there in found):
+                    self._taken.add(name)
+                    self._next[entry] = number
+                    return name, [each for each, there in found if not there]
+        raise AssertionError("numbers do not end")
+
+    def _ask(self, name: str, claim: str) -> list[tuple[Any, bool | None]]:
+        """By namespace, whether the template is there already; None where the name is not free."""
+        take = self._names.take
+        return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
+
+
+def _key(value: Any, *, is_shared: bool = False) -> str:
+    return json.dumps([value, is_shared], sort_keys=True)
