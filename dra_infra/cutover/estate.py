@@ -11,6 +11,8 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 
@@ -103,6 +105,21 @@ class Estate:
                 yield from each.after
             elif each.before is not None:
                 yield each.before
+
+    def daemons(self, nodes: Sequence[Node]) -> dict[ObjectRef, str]:
+        """DaemonSets that may have pods with devices on one of the nodes, before or after they move, with the selector of these pods."""
+        found: dict[ObjectRef, str] = {}
+        sides = (side for unit in self.units for side in (unit.before, unit.after[-1]))
+        for each in (each for each in (*self.common, *sides) if each and each.get("kind") == "DaemonSet"):
+            spec = mapping(value_at(each, "spec", "template", "spec"))
+            labels = value_at(each, "spec", "selector", "matchLabels")
+            if not labels or value_at(each, "spec", "selector", "matchExpressions"):
+                labels = value_at(each, "spec", "template", "metadata", "labels")
+            asks = labels and (asks_plugin(each) or spec.get("resourceClaims"))
+            if asks and not all(map(NodeFilter(spec, daemon=True).refusal, nodes)):
+                pairs = mapping(labels).items()
+                found[reference_to(each)] = ",".join(f"{key}={value}" for key, value in pairs)
+        return found
 
     def quotas(self, *, is_over: bool = False) -> Iterator[tuple[ObjectRef, Mapping[str, str]]]:
         """The keys of each quota that count devices, with their amounts."""

@@ -22,7 +22,7 @@ from dra_infra.cutover.steps import (
 )
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.kubernetes.api.manifests import mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
@@ -54,7 +54,8 @@ class Phase:
         stuck: Those of them whose rollout may wait for ever as it is written, with what to do.
         unmigrated: Workloads that have not moved when it has ended.
         migrated: Workloads that ask by claims when it has ended, on nodes of the driver.
-        evicted: Running pods with devices of the plugin on these nodes, where that is known.
+        evicted: Running pods with devices of the plugin that the drain of these nodes evicts, where that is known.
+        deleted: Those of DaemonSets, which a drain leaves.
         quotas: Keys in force during the phase and until the next one.
         steps: What to do, in order.
         back: The way back to the end of the phase before.
@@ -71,6 +72,7 @@ class Phase:
     unmigrated: tuple[ObjectRef, ...] = ()
     migrated: tuple[ObjectRef, ...] = ()
     evicted: tuple[ObjectRef, ...] = ()
+    deleted: tuple[ObjectRef, ...] = ()
     quotas: tuple[QuotaKeys, ...] = field(default=(), hash=False)
     steps: tuple[Step, ...] = ()
     back: tuple[Step, ...] = ()
@@ -170,6 +172,9 @@ def _move(
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
+    daemons = estate.daemons([each for each in judge.sides.fleet.nodes if each.name in nodes])
+    known = {(each.namespace or "default", each.name) for each in daemons}
+    there = [each for each in pods if value_at(each, "spec", "nodeName") in nodes]
     return Phase(
         kind="move",
         nodes=nodes,
@@ -181,9 +186,10 @@ def _move(
             for each in units
         },
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
-        evicted=tuple(reference_to(each) for each in pods if value_at(each, "spec", "nodeName") in nodes),
-        steps=move(nodes, resources, _names(units)),
-        back=back_from_move(nodes, resources, _names(units)),
+        evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
+        deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
+        steps=move(nodes, resources, _names(units), daemons),
+        back=back_from_move(nodes, resources, _names(units), daemons),
         meanwhile=judge.verdict(before, without=frozenset(nodes)),
         **_at(estate, judge, state, is_over=False),
     )
@@ -217,6 +223,13 @@ def _names(units: Sequence[Unit]) -> list[tuple[ObjectRef, list[ObjectRef]]]:
     return [
         (each.ref, [found for found in map(reference_to, each.after) if found != each.ref]) for each in units
     ]
+
+
+def _daemon_set_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Namespace and name of the DaemonSet that has made a pod."""
+    where = str(value_at(pod, "metadata", "namespace") or "default")
+    owners = mappings(value_at(pod, "metadata", "ownerReferences"))
+    return next(((where, str(each.get("name"))) for each in owners if each.get("kind") == "DaemonSet"), None)
 
 
 def _is_ours(manifest: Mapping[str, Any]) -> bool:

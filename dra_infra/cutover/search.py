@@ -108,7 +108,7 @@ class Judge:
                 *estate.common,
                 *(each for number in sorted(state.units) for each in estate.units[number].after),
             ]
-            fleet = self.sides.at(state.nodes, without=frozenset(self.sides.offered) - state.nodes)
+            fleet = self.sides.at(state.nodes)
             placement = place(manifests, fleet, taken=self.taken, release=self.release, is_late=self.is_late)
             self._alone[state] = placement.joint.works is not None
         return self._alone[state]

@@ -19,13 +19,16 @@ from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_slice
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed_slice
 from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.node_labels import as_discovered
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
 _DRIVERS: Final = frozenset({GPU_DRIVER, "compute-domain.nvidia.com"})
 """Drivers of the chart that comes in place of the plugin."""
+
+AWAY: Final = NodeTaint(key="dra-infra/cut-over")
+"""The taint of nodes that change sides: pods of DaemonSets tolerate a cordon."""
 
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _COUNT: Final = "nvidia.com/gpu.count"
@@ -69,10 +72,8 @@ class Sides:
         """The fleet while these nodes of the plugin are on the driver's side, and others take no pods."""
         kept = {name for name in self.offered if name not in on_dra}
         nodes = [
-            replace(_on_side(each, self.offered.get(each.name, {}), on_dra), unschedulable=True)
-            if each.name in without
-            else _on_side(each, self.offered.get(each.name, {}), on_dra)
-            for each in self.fleet.nodes
+            replace(each, unschedulable=True, taints=(*each.taints, AWAY)) if each.name in without else each
+            for each in (_on_side(each, self.offered.get(each.name, {}), on_dra) for each in self.fleet.nodes)
         ]
         slices = [
             each

@@ -4,15 +4,20 @@ Plugin and driver are kept apart by one label, `nvidia.com/dra-kubelet-plugin`: 
 not. Under the GPU Operator `nvidia.com/gpu.deploy.device-plugin=false` keeps the plugin off a node. Pods go first and the driver
 last, for the driver has to take back what it prepared.
 
+A drain leaves the pods of DaemonSets, and deleted ones come back to a cordoned node at once. Their controller makes none on a node with a
+taint that they do not tolerate (NodeShouldRunDaemonPod in pkg/controller/daemon/daemon_controller.go). Nor do plugin and driver
+tolerate it, so what is to come does so when the taint goes: it is there until what was to go has gone.
+
 Names come from a cluster or a pull request, and commands are copied into shells: each name is quoted.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from dra_infra.cutover.sides import AWAY
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
 
@@ -25,6 +30,9 @@ _ANEW: Final = ("Job", "Pod")
 
 Moving = Sequence[tuple[ObjectRef, Sequence[ObjectRef]]]
 """Workloads, each with the objects that come with it."""
+
+Daemons = Mapping[ObjectRef, str]
+"""DaemonSets with devices, each with the label selector of its pods."""
 
 
 class Step(NamedTuple):
@@ -73,48 +81,51 @@ def back_from_prepare() -> tuple[Step, ...]:
     )
 
 
-def move(nodes: Sequence[str], resources: Sequence[str], moving: Moving) -> tuple[Step, ...]:
+def move(
+    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
+) -> tuple[Step, ...]:
     """A group of nodes leaves the plugin, and workloads move."""
     names = shlex.join(nodes)
+    keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
         Step(
             "cordon and drain the nodes; pods wait where others have no room for them",
             (f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"),
         ),
+        *keep_off,
         Step(
             "exchange the plugin for the driver",
             (f"kubectl label node {names} {_OPERATOR}=false {LABEL}=true --overwrite",),
         ),
-        Step(
-            "wait until the plugin gives out nothing there and the driver has its slices",
-            (
-                *_wait(nodes, resources),
-                *map(_slices_of, nodes),
-                "dra-infra doctor",
-            ),
-        ),
+        Step("wait until the plugin gives out nothing there", tuple(_wait(nodes, resources))),
+        *delete,
+        *let_in,
+        Step("wait until the driver has its slices", (*map(_slices_of, nodes), "dra-infra doctor")),
         Step("give the nodes back", (f"kubectl uncordon {names}",)),
         *_apply(moving, "as migrated"),
     )
 
 
-def back_from_move(nodes: Sequence[str], resources: Sequence[str], moving: Moving) -> tuple[Step, ...]:
+def back_from_move(
+    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
+) -> tuple[Step, ...]:
     """The nodes go back to the plugin, and the workloads to what they were."""
     names = shlex.join(nodes)
+    keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
+        *keep_off,
         *_apply(moving, "as it was (--write keeps files with .orig behind their names)", is_watched=False),
         Step(
             "drain the nodes while the driver still runs there",
             (f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data",),
         ),
+        *delete,
         Step(
             "exchange the driver for the plugin, and wait until its slices are gone",
-            (
-                f"kubectl label node {names} {_OPERATOR}- {LABEL}-",
-                *map(_slices_of, nodes),
-            ),
+            (f"kubectl label node {names} {_OPERATOR}- {LABEL}-", *map(_slices_of, nodes)),
         ),
+        *let_in,
         Step(
             f"give the nodes back once {join_words(resources)} is there again",
             # No rollout comes to its end before that, where other nodes have no plugin.
@@ -142,6 +153,28 @@ def back_from_finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
     """The plugin is there again, on no node yet."""
     steps = [Step("install the plugin again, kept off nodes with the label as before")]
     return (*steps, Step("apply quotas with both keys again")) if quotas else tuple(steps)
+
+
+def _without_daemons(nodes: Sequence[str], daemons: Daemons) -> list[list[Step]]:
+    """Steps that keep new pods of DaemonSets off, delete those that are there, and let them in again."""
+    taint = f"kubectl taint node {shlex.join(nodes)} {AWAY.key}"
+    deletes = [
+        ["kubectl", "delete", "pods", *_where(ref), "-l", labels, "--field-selector", f"spec.nodeName={node}"]
+        for ref, labels in daemons.items()
+        for node in nodes
+    ]
+    steps = (
+        Step(
+            "keep new pods of DaemonSets off, which a cordon does not",
+            (f"{taint}:{AWAY.effect} --overwrite",),
+        ),
+        Step(
+            f"delete pods that a drain leaves: {join_words(daemons, most=12)}",
+            tuple(map(shlex.join, deletes)),
+        ),
+        Step("let pods of DaemonSets in again", (f"{taint}-",)),
+    )
+    return [[each] if daemons else [] for each in steps]
 
 
 def _slices_of(node: str) -> str:

@@ -65,6 +65,8 @@ def _facts(phase: Phase) -> Iterator[str]:
             yield f"  hint: {phase.stuck[ref]}"
     if phase.evicted:
         yield f"evicted by the drain: {join_words(phase.evicted, most=12)}"
+    if phase.deleted:
+        yield f"deleted, for a drain leaves them: {join_words(phase.deleted, most=12)}"
     if phase.meanwhile is not None and phase.meanwhile.verdict != "always":
         yield f"pods may wait until the nodes are back: without them, {phase.meanwhile}"
     if phase.kind != "finish" and phase.unmigrated:
@@ -140,6 +142,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "unmigrated": list(map(str, phase.unmigrated)),
         "migrated": list(map(str, phase.migrated)),
         "evicted": list(map(str, phase.evicted)),
+        "deleted": list(map(str, phase.deleted)),
         "quotas": [{"name": str(each.quota), "keys": dict(each.keys)} for each in phase.quotas],
         "joint": phase.joint.to_data(),
         "meanwhile": phase.meanwhile.to_data() if phase.meanwhile else None,

@@ -8,6 +8,7 @@ from typing import Any
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import Sides, all_on_plugin
+from dra_infra.cutover.steps import Step
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
@@ -50,6 +51,16 @@ def job(name: str, pods: int, gpus: int) -> dict[str, Any]:
             "template": {"spec": {**spec, "restartPolicy": "Never"}},
         },
     }
+
+
+def daemon_set(name: str, gpus: int, **spec: Any) -> dict[str, Any]:
+    made = deployment(name, 1, gpus, **spec)
+    del made["spec"]["replicas"]
+    return {**made, "kind": "DaemonSet"}
+
+
+def commands(steps: Sequence[Step]) -> list[str]:
+    return [each for step in steps for each in step.commands]
 
 
 def quota(number: int) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from tests.unit.cutover.plans import (
     DEVICES,
     OLD_KEY,
     PLUGIN,
+    commands,
+    daemon_set,
     deployment,
     job,
     last,
@@ -160,9 +162,9 @@ def test_a_job_is_created_anew_and_a_deployment_rolls_over():
     told = {str(ref): how for phase in found.phases for ref, how in phase.rolls.items()}
     assert told["Deployment ml/a"].startswith("rolls over and needs more devices for 1 surge pod")
     assert told["Job ml/t"].startswith("is deleted and created anew")
-    commands = [command for phase in found.phases for step in phase.steps for command in step.commands]
-    assert "kubectl delete job t -n ml" in commands
-    assert "kubectl rollout status deployment/a -n ml" in commands
+    given = [command for phase in found.phases for command in commands(phase.steps)]
+    assert "kubectl delete job t -n ml" in given
+    assert "kubectl rollout status deployment/a -n ml" in given
 
 
 def test_a_workload_with_claims_starts_when_there_are_nodes_for_it():
@@ -186,6 +188,59 @@ def test_running_pods_of_leaving_nodes_are_named():
     }
     found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=[pod])
     assert [[str(ref) for ref in each.evicted] for each in found.phases[1:-1]] == [[], ["Pod ml/a-1"]]
+
+
+def of_daemon_set(name: str, node: str) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1", "controller": True}
+    spec = daemon_set("d", 1)["spec"]["template"]["spec"]
+    metadata = {"name": name, "namespace": "ml", "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**spec, "nodeName": node}}
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
+def test_pods_of_a_daemon_set_go_before_the_driver_comes_and_before_it_goes(kubernetes: str):
+    running = [of_daemon_set("d-0", "hgx-h100-0"), of_daemon_set("d-1", "hgx-h100-1")]
+    found = plan([daemon_set("d", 1)], "hgx-h100 x 2", kubernetes=kubernetes, running=running)
+    assert found.works
+    first = found.phases[1]
+    assert first.evicted == ()
+    assert [each.name for each in first.deleted] == ["d-0", "d-1"][: len(first.nodes)]
+    names, key = " ".join(first.nodes), "dra-infra/cut-over"
+    delete = "kubectl delete pods -n ml -l app=d --field-selector spec.nodeName=hgx-h100-0"
+    given = commands(first.steps)
+    order = [
+        f"kubectl taint node {names} {key}:NoSchedule --overwrite",
+        next(each for each in given if each.startswith(f"kubectl label node {names} ")),
+        next(each for each in given if each.startswith("kubectl wait ")),
+        delete,
+        f"kubectl taint node {names} {key}-",
+        "kubectl get resourceslices --field-selector spec.nodeName=hgx-h100-0",
+        f"kubectl uncordon {names}",
+    ]
+    assert [each for each in given if each in order] == order
+    given = commands(first.back)
+    order = [
+        f"kubectl taint node {names} {key}:NoSchedule --overwrite",
+        delete,
+        next(each for each in given if each.startswith(f"kubectl label node {names} ")),
+        f"kubectl taint node {names} {key}-",
+        f"kubectl uncordon {names}",
+    ]
+    assert [each for each in given if each in order] == order
+
+
+def test_nodes_without_a_daemon_set_are_cordoned_alone():
+    elsewhere = daemon_set("d", 1, nodeSelector={"pool": "there-is-none"})
+    found = plan([deployment("a", 1, 8), elsewhere], "hgx-h100 x 2")
+    assert not any("taint" in each for phase in found.phases for each in commands(phase.steps))
+
+
+def test_pods_of_a_daemon_set_are_told_from_others_by_all_of_its_selector():
+    made = daemon_set("d", 1)
+    made["spec"]["selector"]["matchExpressions"] = [{"key": "tier", "operator": "Exists"}]
+    made["spec"]["template"]["metadata"]["labels"]["tier"] = "one"
+    given = commands(plan([made], "hgx-h100 x 1").phases[1].steps)
+    assert "kubectl delete pods -n ml -l app=d,tier=one --field-selector spec.nodeName=hgx-h100-0" in given
 
 
 def test_pods_of_others_with_devices_of_the_plugin_leave_the_plan_open():

@@ -11,8 +11,9 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cutover.sides import all_on_plugin, as_it_is
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
-from tests.unit.cutover.plans import PLUGIN, deployment, plan
+from tests.unit.cutover.plans import PLUGIN, daemon_set, deployment, plan
 
 
 def on_plugin(fleet: Fleet, names: frozenset[str], gpus: str = "8") -> Fleet:
@@ -63,6 +64,15 @@ def test_a_node_is_on_one_side_at_a_time():
     assert allocatable(found, "hgx-h100-0") == {"nvidia.com/gpu": "0"}
     assert allocatable(found, "hgx-h100-1") == {"nvidia.com/gpu": "8"}
     assert {each.spec.node_name for each in found.slices} == {"hgx-h100-0"}
+
+
+def test_a_node_that_is_away_takes_no_pod_of_a_daemon_set():
+    found = all_on_plugin(load_fleet("hgx-h100 x 2"), PLUGIN).at(
+        frozenset(), without=frozenset({"hgx-h100-0"})
+    )
+    spec = daemon_set("d", 1)["spec"]["template"]["spec"]
+    lets_in = [not NodeFilter(spec, daemon=True).refusal(each) for each in found.nodes]
+    assert lets_in == [False, True]
 
 
 def test_nodes_without_gpus_are_on_no_side():
