@@ -30,7 +30,7 @@ from dra_infra.output.wording import compress_names
 from dra_infra.placement.placement import JointAnswer, JointVerdict
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
-"""Kind of a phase: before any node moves, a group of nodes, or the end of the plugin."""
+"""Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""
 
 _WORST: Final[tuple[JointAnswer, ...]] = ("never", "not-decided", "depends-on-order", "always")
 
@@ -137,10 +137,10 @@ def make_plan(
         taken: What is not free of the nodes.
         running: Pods that run, with their nodes.
     """
-    estate = Estate.of(objects, migrated, has_driver=sides.has_driver)
+    estate = Estate.of(objects, migrated, has_driver=bool(sides.on_driver))
     judge = Judge(estate, sides, release, taken, is_late)
     search = Search(judge, stops or is_late)
-    size, states = search.find() if sides.offered else (0, [])
+    size, states = search.find() if sides.offered or estate.units else (0, [])
     pods = [each for each in running if asks_plugin(each)]
     phases = [_prepare(estate, judge)]
     before = State()
@@ -159,9 +159,13 @@ def make_plan(
 
 
 def _prepare(estate: Estate, judge: Judge) -> Phase:
-    steps = prepare([reference_to(each) for each in estate.common if _is_ours(each)])
+    sides, ours = judge.sides, [reference_to(each) for each in estate.common if _is_ours(each)]
+    daemons = estate.daemons([each for each in sides.fleet.nodes if each.name in sides.on_both])
     return Phase(
-        kind="prepare", steps=steps, back=back_from_prepare(), **_at(estate, judge, State(), is_over=False)
+        kind="prepare",
+        steps=prepare(ours, sides.on_driver, sides.on_both, daemons),
+        back=back_from_prepare(is_there=bool(sides.on_driver)),
+        **_at(estate, judge, State(), is_over=False),
     )
 
 
@@ -190,7 +194,7 @@ def _move(
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
         steps=move(nodes, resources, _names(units), daemons),
         back=back_from_move(nodes, resources, _names(units), daemons),
-        meanwhile=judge.verdict(before, without=frozenset(nodes)),
+        meanwhile=judge.verdict(before, without=frozenset(nodes)) if nodes else None,
         **_at(estate, judge, state, is_over=False),
     )
 

@@ -156,7 +156,8 @@ class Search:
 
     def _find_size(self, number: int) -> tuple[int, list[State]] | None:
         most = max(map(len, self._alike), default=0)
-        for size in range(max(1, -(-number // MOST_PHASES)), min(number, most + 1)):
+        last = number + bool(self._judge.sides.on_driver)
+        for size in range(max(1, -(-number // MOST_PHASES)), min(last, most + 1)):
             for always in (True, False):
                 self._first = ""
                 # Nodes that are alike are not where something runs on some of them.
@@ -190,6 +191,8 @@ class Search:
         for nodes in self._groups(state, size):
             for units in self._moves(State(state.nodes | nodes, state.units)):
                 then = State(state.nodes | nodes, units)
+                if then == state:
+                    continue
                 if not self._judge.works(then, always=always):
                     refused = self._judge.verdict(then)
                     self._first = self._first or str(refused)
@@ -203,7 +206,9 @@ class Search:
         return None
 
     def _groups(self, state: State, size: int) -> Iterator[frozenset[str]]:
-        """The next nodes to leave the plugin: some of those that are alike, by name."""
+        """The next nodes to leave the plugin: some of those that are alike, by name; none at first, where others have the driver."""
+        if state == State() and self._judge.sides.on_driver:
+            yield frozenset()
         if len(self._alike) > 1:
             self._passed = True  # groups of nodes that differ are not tried
         for alike in self._alike:

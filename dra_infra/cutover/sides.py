@@ -83,9 +83,15 @@ class Sides:
         return replace(self.fleet, nodes=tuple(nodes), slices=tuple(slices))
 
     @property
-    def has_driver(self) -> bool:
-        """True where some node has the driver before any other leaves the plugin."""
-        return any(each.spec.driver == GPU_DRIVER for each in self.at(frozenset()).slices)
+    def on_driver(self) -> tuple[str, ...]:
+        """The nodes that have the driver alone before any other leaves the plugin."""
+        found = {each.spec.node_name or "" for each in self.fleet.slices if each.spec.driver == GPU_DRIVER}
+        return tuple(sorted(found - self.offered.keys() - {""}))
+
+    @property
+    def on_both(self) -> tuple[str, ...]:
+        """The nodes of the plugin that have the driver, too."""
+        return tuple(sorted({each.path.removeprefix("Node ") for each in self.problems}))
 
     @property
     def alike(self) -> list[tuple[str, ...]]:

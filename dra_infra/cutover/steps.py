@@ -25,6 +25,7 @@ LABEL: Final = "nvidia.com/dra-kubelet-plugin"
 """The label of nodes on which the driver runs. Source: NVIDIA's guide on the DRA driver under the GPU Operator."""
 
 _OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
+_AS_IT_WAS: Final = "as it was (--write keeps files with .orig behind their names)"
 _ANEW: Final = ("Job", "Pod")
 """Kinds whose pod template never changes, so that they are deleted and created anew."""
 
@@ -56,27 +57,41 @@ def tell_rolling(ref: ObjectRef, *, starts: bool) -> str:
     return "has claims from its next run on" if ref.kind == "CronJob" else "rolls over"
 
 
-def prepare(common: Sequence[ObjectRef]) -> tuple[Step, ...]:
-    """Before any node moves."""
+def prepare(
+    common: Sequence[ObjectRef], on_driver: Sequence[str], on_both: Sequence[str], daemons: Daemons
+) -> tuple[Step, ...]:
+    """Before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
     objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
+    keep_off, delete, let_in = _without_daemons(on_both, daemons)
+    selector = f'the nodeSelector {LABEL}: "true"'
+    driver = (
+        f"install the DRA driver with its classes, and {selector} for its kubelet plugin: no node has that label yet, so it "
+        "runs nowhere (dra.DraDriver has plugin_node_selector)"
+    )
+    if on_driver or on_both:
+        driver = f"give the kubelet plugin of the DRA driver {selector}, by which it stays on nodes with the label alone"
     return (
         Step("Kubernetes serves resource.k8s.io/v1, and nothing is broken", ("dra-infra doctor",)),
+        *([Step("label the nodes that have the driver alone", (_label(on_driver),))] if on_driver else []),
+        *([_empty("empty the nodes that have both, for the driver leaves them", on_both)] if on_both else []),
+        *keep_off,
+        *delete,
         Step(
             f"keep the plugin off nodes with the label {LABEL}=true: a required node affinity of its DaemonSet, NotIn; the "
             f"GPU Operator needs none, for it reads {_OPERATOR}"
         ),
-        Step(
-            f'install the DRA driver with its classes, and the nodeSelector {LABEL}: "true" for its kubelet plugin: no node has '
-            "that label yet, so it runs nowhere (dra.DraDriver has plugin_node_selector)"
-        ),
+        Step(driver, tuple(map(_slices_of, on_both))),
+        *let_in,
+        *([_give_back("give nodes back once their slices are gone", on_both)] if on_both else []),
         *map(Step, objects),
     )
 
 
-def back_from_prepare() -> tuple[Step, ...]:
-    """Back to a cluster that knows the plugin alone."""
+def back_from_prepare(*, is_there: bool) -> tuple[Step, ...]:
+    """Back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
+    driver = "leave the driver and its nodeSelector: without it, it comes to nodes of the plugin"
     return (
-        Step("uninstall the driver, which runs nowhere"),
+        Step(driver if is_there else "uninstall the driver, which runs nowhere"),
         Step("apply quotas as they were"),
     )
 
@@ -84,24 +99,19 @@ def back_from_prepare() -> tuple[Step, ...]:
 def move(
     nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
 ) -> tuple[Step, ...]:
-    """A group of nodes leaves the plugin, and workloads move."""
-    names = shlex.join(nodes)
+    """A group of nodes leaves the plugin, or none, and workloads move."""
+    if not nodes:
+        return tuple(_apply(moving, "as migrated"))
     keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
-        Step(
-            "cordon and drain the nodes; pods wait where others have no room for them",
-            (f"kubectl cordon {names}", f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"),
-        ),
+        _empty("cordon and drain the nodes; pods wait where others have no room for them", nodes),
         *keep_off,
-        Step(
-            "exchange the plugin for the driver",
-            (f"kubectl label node {names} {_OPERATOR}=false {LABEL}=true --overwrite",),
-        ),
+        Step("exchange the plugin for the driver", (_label(nodes),)),
         Step("wait until the plugin gives out nothing there", tuple(_wait(nodes, resources))),
         *delete,
         *let_in,
         Step("wait until the driver has its slices", (*map(_slices_of, nodes), "dra-infra doctor")),
-        Step("give the nodes back", (f"kubectl uncordon {names}",)),
+        _give_back("give the nodes back", nodes),
         *_apply(moving, "as migrated"),
     )
 
@@ -110,12 +120,14 @@ def back_from_move(
     nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
 ) -> tuple[Step, ...]:
     """The nodes go back to the plugin, and the workloads to what they were."""
-    names = shlex.join(nodes)
+    if not nodes:
+        return tuple(_apply(moving, _AS_IT_WAS))
+    names, watched = shlex.join(nodes), (command for ref, _ in moving for command in _watch(ref))
     keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
         *keep_off,
-        *_apply(moving, "as it was (--write keeps files with .orig behind their names)", is_watched=False),
+        *_apply(moving, _AS_IT_WAS, is_watched=False),
         Step(
             "drain the nodes while the driver still runs there",
             (f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data",),
@@ -126,11 +138,8 @@ def back_from_move(
             (f"kubectl label node {names} {_OPERATOR}- {LABEL}-", *map(_slices_of, nodes)),
         ),
         *let_in,
-        Step(
-            f"give the nodes back once {join_words(resources)} is there again",
-            # No rollout comes to its end before that, where other nodes have no plugin.
-            (f"kubectl uncordon {names}", *(command for ref, _ in moving for command in _watch(ref))),
-        ),
+        # No rollout comes to its end before that, where other nodes have no plugin.
+        _give_back(f"give the nodes back once {join_words(resources)} is there again", nodes, *watched),
     )
 
 
@@ -153,6 +162,20 @@ def back_from_finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
     """The plugin is there again, on no node yet."""
     steps = [Step("install the plugin again, kept off nodes with the label as before")]
     return (*steps, Step("apply quotas with both keys again")) if quotas else tuple(steps)
+
+
+def _empty(what: str, nodes: Sequence[str]) -> Step:
+    names = shlex.join(nodes)
+    drain = f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"
+    return Step(what, (f"kubectl cordon {names}", drain))
+
+
+def _give_back(what: str, nodes: Sequence[str], *then: str) -> Step:
+    return Step(what, (f"kubectl uncordon {shlex.join(nodes)}", *then))
+
+
+def _label(nodes: Sequence[str]) -> str:
+    return f"kubectl label node {shlex.join(nodes)} {_OPERATOR}=false {LABEL}=true --overwrite"
 
 
 def _without_daemons(nodes: Sequence[str], daemons: Daemons) -> list[list[Step]]:

@@ -40,7 +40,7 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 def tell_plan(plan: Plan) -> str:
     """One line on the whole."""
-    moves = sum(each.kind == "move" for each in plan.phases)
+    moves = sum(bool(each.nodes) for each in plan.phases)
     sizes = f", at most {count_of(plan.nodes_at_once, 'node')} at a time" if moves else ""
     return f"Plan of the cut-over: nodes leave the plugin in {count_of(moves, 'group')}{sizes}; {_HEADS[plan.verdict]}"
 
@@ -48,14 +48,14 @@ def tell_plan(plan: Plan) -> str:
 def tell_phase(phase: Phase) -> str:
     """`hgx-h100-0..1 leave the plugin; Deployment ml/big moves`."""
     if phase.kind == "prepare":
-        return "Prepare: the driver on no node yet, quotas with both keys"
+        return "Prepare: the driver on labelled nodes alone, quotas with both keys"
     if phase.kind == "finish":
         return "Finish: the plugin goes, and the keys that count it"
-    leave = "leaves" if len(phase.nodes) == 1 else "leave"
+    leave = "leave" if len(phase.nodes) > 1 else "leaves"
     moves = {0: "no workload moves", 1: f"{next(iter(phase.moves), '')} moves"}.get(
         len(phase.moves), f"{count_of(len(phase.moves), 'workload')} move"
     )
-    return f"{show_nodes(phase.nodes)} {leave} the plugin; {moves}"
+    return f"{show_nodes(phase.nodes) or 'no node'} {leave} the plugin; {moves}"
 
 
 def _facts(phase: Phase) -> Iterator[str]:

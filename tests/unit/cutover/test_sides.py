@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.cutover.sides import all_on_plugin, as_it_is
+from dra_infra.cutover.sides import Sides, all_on_plugin, as_it_is
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
-from tests.unit.cutover.plans import PLUGIN, daemon_set, deployment, plan
+from tests.unit.cutover.plans import PLUGIN, commands, daemon_set, deployment, moves, plan
 
 
 def on_plugin(fleet: Fleet, names: frozenset[str], gpus: str = "8") -> Fleet:
@@ -92,6 +92,46 @@ def test_a_cluster_that_was_read_has_the_slices_of_a_machine_with_the_same_label
     found = plan([deployment("a", 2, 8)], sides)
     assert found.works
     assert [each.nodes for each in found.phases if each.kind == "move"] == [("hgx-h100-0",), ("hgx-h100-1",)]
+
+
+def half(fleet: str, *plugin: int) -> Sides:
+    """A cluster with the plugin on these of its nodes, and the driver on the others."""
+    whole = load_fleet(fleet)
+    return as_it_is(on_plugin(whole, frozenset(whole.nodes[each].name for each in plugin)))
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
+@pytest.mark.parametrize("plugin", [(0, 1), (0,)])
+def test_workloads_move_to_nodes_that_have_the_driver_before_a_node_leaves(
+    plugin: tuple[int, ...], kubernetes: str
+):
+    found = plan([deployment("a", 2, 4)], half("hgx-h100 x 4", *plugin), kubernetes=kubernetes)
+    assert moves(found)[0] == ((), ("Deployment ml/a",))
+    assert [nodes for nodes, _ in moves(found)[1:]] == [(f"hgx-h100-{each}",) for each in plugin]
+    first, second = found.phases[1:3]
+    assert first.meanwhile is None
+    assert not any("drain" in each or "label" in each for each in commands((*first.steps, *first.back)))
+    assert second.meanwhile is not None
+    assert second.meanwhile.verdict == "always"
+    assert found.works
+
+
+def test_a_cluster_of_the_driver_alone_moves_its_workloads():
+    found = plan([deployment("a", 2, 4)], half("hgx-h100 x 1"))
+    assert moves(found) == [((), ("Deployment ml/a",))]
+    assert [each.joint.verdict for each in found.phases] == ["never", "always", "always"]
+
+
+def test_the_driver_stays_on_nodes_that_have_it():
+    first = plan([deployment("a", 2, 4)], half("hgx-h100 x 4", 0, 1)).phases[0]
+    (label,) = (each for each in commands(first.steps) if each.startswith("kubectl label "))
+    assert label.startswith("kubectl label node hgx-h100-2 hgx-h100-3 ")
+    assert "nvidia.com/dra-kubelet-plugin=true" in label
+    at = [number for number, each in enumerate(first.steps) if "nodeSelector" in each.what or each.commands]
+    assert "nodeSelector" in first.steps[at[-1]].what
+    told = " ".join(each.what for each in (*first.steps, *first.back))
+    assert "nowhere" not in told
+    assert "uninstall" not in told
 
 
 def test_machines_of_the_catalogue_publish_as_the_release_of_the_driver_does():
@@ -218,3 +258,9 @@ def test_a_node_of_both_sides_is_told_and_the_plan_does_not_work():
     found = plan([deployment("a", 1, 8)], sides)
     assert found.problems == sides.problems
     assert not found.works
+    first = commands(found.phases[0].steps)
+    assert [each.split()[1] for each in first if each.startswith("kubectl ")] == [
+        "label", "cordon", "drain", "get", "uncordon"
+    ]  # fmt: skip
+    assert [each.split()[-1] for each in first if "cordon" in each] == ["hgx-h100-0"] * 2
+    assert "uninstall" not in found.phases[0].back[0].what
