@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.estate import Estate, Unit, asks_plugin
-from dra_infra.cutover.search import Judge, Search, State, tell_refused
+from dra_infra.cutover.search import Judge, Search, State
 from dra_infra.cutover.sides import Sides, is_of_plugin
 from dra_infra.cutover.steps import (
     Step,
@@ -26,7 +26,6 @@ from dra_infra.kubernetes.api.manifests import mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.output.wording import compress_names
 from dra_infra.placement.placement import JointAnswer, JointVerdict
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
@@ -151,7 +150,7 @@ def make_plan(
     return Plan(
         phases=tuple(phases),
         nodes_at_once=size if states else 0,
-        refused=tuple(map(tell_refused, search.refused)),
+        refused=tuple(search.refused),
         reasons=tuple(_tell_others(sides, taken)),
         problems=sides.problems,
         notes=(*sides.notes, *_tell_classes(sides, release)),
@@ -263,8 +262,3 @@ def _tell_classes(sides: Sides, release: Release) -> Iterator[str]:
     ]
     if names and release.enabled("DRAExtendedResource"):
         yield f"{names[0]} by DRA (DRAExtendedResource), so pods that are not migrated may run on nodes of the driver, too"
-
-
-def show_nodes(nodes: Sequence[str]) -> str:
-    """`gpu-0..3`."""
-    return compress_names(list(nodes), of_nodes=True)

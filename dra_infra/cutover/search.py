@@ -3,32 +3,25 @@
 Every phase is judged by the placement engine: all workloads at once, on a fleet of which some nodes have the plugin and the others the
 driver. Groups are of nodes that are alike, or of all that are left; which workloads move with them is tried in a few orders, and in
 every way where there are few.
-
-A verdict on all pods at once is about the end of a phase. Where a class serves the plugin's resource, old pods take nodes of the driver, and
-a rollout that starts a new pod first may wait for ever on a full cluster: so rollouts are looked at too, on nodes as they are then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any, Final, NamedTuple
+from itertools import chain, combinations
+from typing import Final, NamedTuple
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.cutover.estate import Estate, Unit
+from dra_infra.cutover.estate import Estate
+from dra_infra.cutover.rollouts import foresee_rollouts
 from dra_infra.cutover.sides import Sides
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import JointVerdict
-from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
-from dra_infra.review.comparison import NEW
-from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout
+from dra_infra.review.rollout import Outlook
 
 MOST_PHASES: Final = 50
 """Groups of nodes that a plan has at most: more than that nobody carries out by hand."""
@@ -42,21 +35,6 @@ class State(NamedTuple):
 
     nodes: frozenset[str] = frozenset()
     units: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Refused:
-    """A number of nodes at a time that does not work.
-
-    Args:
-        nodes: The number.
-        why: The verdict on the first phase that was tried.
-        is_proven: Whether every phase that could be was refused; else orders were passed over, or time was up.
-    """
-
-    nodes: int
-    why: str
-    is_proven: bool
 
 
 class Judge:
@@ -117,7 +95,7 @@ class Judge:
         """How workloads that move between two states roll over."""
         if (before, then) not in self._rollouts:
             estate = self.estate
-            self._rollouts[before, then] = _foresee_rollouts(
+            self._rollouts[before, then] = foresee_rollouts(
                 [estate.units[number] for number in sorted(then.units - before.units)],
                 estate.at(before.units),
                 self.sides.at(then.nodes),
@@ -139,7 +117,8 @@ class Search:
         self._judge, self._is_late = judge, is_late
         self._alike = judge.sides.alike
         self._all = State(frozenset(judge.sides.offered), frozenset(range(len(judge.estate.units))))
-        self.refused: list[Refused] = []
+        self.refused: list[str] = []
+        """Fewer nodes at a time, and what refuses the first phase that was tried; whether orders were passed over, or time was up."""
         self._smooth, self._first = True, ""
 
     def find(self) -> tuple[int, list[State]]:
@@ -165,23 +144,17 @@ class Search:
                 self._dead: set[State] = set()
                 if (found := self._go_on(State(), size, always=always)) is not None:
                     return size, found
-            self.refused.append(
-                Refused(nodes=size, why=self._first, is_proven=not (self._passed or self._is_late()))
-            )
+            says = "was not found to work" if self._passed or self._is_late() else "does not work"
+            self.refused.append(f"{count_of(size, 'node')} at a time {says}: {self._first}")
         return (number, [self._all]) if self._is_smooth(State(), self._all) else None
 
     def _is_smooth(self, before: State, then: State) -> bool:
-        if not self._smooth or not any(
-            each.lacks_room for each in self._judge.rollouts(before, then).values()
-        ):
-            return True
-        self._first = self._first or self._tell_stuck(before, then)
-        self._passed = True  # workloads could move one by one, and be helped along
-        return False
-
-    def _tell_stuck(self, before: State, then: State) -> str:
-        stuck = {ref: each for ref, each in self._judge.rollouts(before, then).items() if each.lacks_room}
-        return next(f"{ref} {each.message}" for ref, each in stuck.items())
+        rollouts = self._judge.rollouts(before, then).items() if self._smooth else ()
+        stuck = [f"{ref} {each.message}" for ref, each in rollouts if each.lacks_room]
+        if stuck:
+            self._first = self._first or stuck[0]
+            self._passed = True  # workloads could move one by one, and be helped along
+        return not stuck
 
     def _go_on(self, state: State, size: int, *, always: bool) -> list[State] | None:
         if state.nodes == self._all.nodes:
@@ -219,21 +192,16 @@ class Search:
     def _moves(self, state: State) -> Iterator[frozenset[int]]:
         """The units that may have moved then, those first with which the most move."""
         left = [each for each in sorted(self._all.units) if each not in state.units]
+        orders = (left, sorted(left, key=self._pods, reverse=True), sorted(left, key=self._pods))
+        numbers = range(len(left), -1, -1) if len(left) <= _EVERY_WAY else ()
+        self._passed = self._passed or not numbers
+        ways = (each for number in numbers for each in combinations(left, number))
         seen: set[frozenset[int]] = set()
-        for order in (left, sorted(left, key=self._pods, reverse=True), sorted(left, key=self._pods)):
-            found = self._fill(state, order)
+        filled = (self._fill(state, order) for order in orders)
+        for found in chain(filled, (state.units | frozenset(each) for each in ways)):
             if found not in seen:
                 seen.add(found)
                 yield found
-        if len(left) > _EVERY_WAY:
-            self._passed = True
-            return
-        for number in range(len(left), -1, -1):
-            for chosen in combinations(left, number):
-                found = state.units | frozenset(chosen)
-                if found not in seen:
-                    seen.add(found)
-                    yield found
 
     def _fill(self, state: State, order: Sequence[int]) -> frozenset[int]:
         """The units that the nodes of the driver take, one after the other."""
@@ -244,73 +212,5 @@ class Search:
         return state.units
 
     def _pods(self, unit: int) -> int:
-        after = self._judge.estate.units[unit].after[-1]
-        found = after.get("spec")
-        replicas = found.get("replicas", found.get("parallelism")) if isinstance(found, dict) else None
-        return replicas if isinstance(replicas, int) else 1
-
-
-def tell_refused(refused: Refused) -> str:
-    """`1 node at a time does not work: ...`."""
-    head = f"{count_of(refused.nodes, 'node')} at a time"
-    says = "does not work" if refused.is_proven else "was not found to work"
-    return f"{head} {says}: {refused.why}"
-
-
-_ROLLING: Final = ("Deployment", "StatefulSet")
-
-
-def _foresee_rollouts(
-    units: Sequence[Unit],
-    before: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    *,
-    release: Release,
-    taken: Taken,
-) -> dict[ObjectRef, Outlook]:
-    """How the rollout of each Deployment and StatefulSet goes, when all of the phase roll over at once.
-
-    Args:
-        units: The workloads that move.
-        before: All objects before they do.
-        fleet: The nodes of the phase, which have left the plugin.
-        release: Whose scheduler.
-        taken: What is not free of the nodes.
-    """
-    rolling = [(each, pods) for each in units if (pods := _count(each)) is not None]
-    manifests = [*before]
-    for unit, _ in rolling:
-        *others, workload = unit.after
-        metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
-        manifests += [*others, {**workload, "metadata": metadata}]
-    rollovers = [_rollover(unit, pods) for unit, pods in rolling]
-    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken) if rollovers else {}
-    found: dict[ObjectRef, Outlook] = {}
-    for (unit, pods), rollover in zip(rolling, rollovers, strict=True):
-        how_far = progress.get(rollover.new)
-        # Where not even the first new pod finds a place, it is known that there is no room.
-        room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
-        found[unit.ref] = foresee_rollout(
-            unit.after[-1], pods, each=None, room=room, fleet=fleet.name, progress=how_far, in_yaml=True
-        )
-    return found
-
-
-def _count(unit: Unit) -> int | None:
-    """The pods of a workload that rolls over; None for what has no pods yet, or is exchanged in another way."""
-    if unit.before is None or unit.ref.kind not in _ROLLING:
-        return None
-    return next((each.replicas for each in find_pod_templates(unit.after[-1])), None)
-
-
-def _rollover(unit: Unit, pods: int) -> Rollover:
-    is_set = unit.ref.kind == "StatefulSet"
-    rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(unit.after[-1], pods)
-    return Rollover(
-        old=unit.ref,
-        new=replace(unit.ref, name=f"{unit.ref.name}{NEW}"),
-        replicas=pods,
-        running=pods,
-        surge=rollout.surge,
-        unavailable=rollout.unavailable,
-    )
+        pods = find_pod_templates(self._judge.estate.units[unit].after[-1])
+        return sum(1 if each.replicas is None else each.replicas for each in pods)

@@ -70,11 +70,14 @@ class Sides:
 
     def at(self, on_dra: frozenset[str], *, without: frozenset[str] = frozenset()) -> Fleet:
         """The fleet while these nodes of the plugin are on the driver's side, and others take no pods."""
-        kept = {name for name in self.offered if name not in on_dra}
-        nodes = [
-            replace(each, unschedulable=True, taints=(*each.taints, AWAY)) if each.name in without else each
-            for each in (_on_side(each, self.offered.get(each.name, {}), on_dra) for each in self.fleet.nodes)
-        ]
+        nodes = []
+        for each in self.fleet.nodes:
+            offered = self.offered.get(each.name, {})
+            amounts = dict.fromkeys(offered, "0") if each.name in on_dra else offered
+            node = replace(each, allocatable={**each.allocatable, **amounts})
+            away = each.name in without
+            nodes.append(replace(node, unschedulable=True, taints=(*node.taints, AWAY)) if away else node)
+        kept = self.offered.keys() - on_dra
         slices = [
             each
             for each in self.fleet.slices
@@ -110,13 +113,6 @@ class Sides:
                 key = [labels, taints, dict(node.allocatable), dict(self.offered[node.name]), devices]
                 found[json.dumps(key, sort_keys=True)].append(node.name)
         return [tuple(sorted(each)) for each in found.values()]
-
-
-def _on_side(node: Node, offered: Mapping[str, str], on_dra: frozenset[str]) -> Node:
-    if not offered:
-        return node
-    amounts = dict.fromkeys(offered, "0") if node.name in on_dra else offered
-    return replace(node, allocatable={**node.allocatable, **amounts})
 
 
 def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:

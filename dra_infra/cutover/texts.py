@@ -6,10 +6,10 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.cutover.plan import Phase, Plan, show_nodes
+from dra_infra.cutover.plan import Phase, Plan
 from dra_infra.cutover.steps import Step
 from dra_infra.output.escaping import markdown, one_line
-from dra_infra.output.wording import count_of, join_words
+from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.review.placement_texts import JOINT_MARKS, describe_joint
 
 _HEADS: Final = {
@@ -55,7 +55,7 @@ def tell_phase(phase: Phase) -> str:
     moves = {0: "no workload moves", 1: f"{next(iter(phase.moves), '')} moves"}.get(
         len(phase.moves), f"{count_of(len(phase.moves), 'workload')} move"
     )
-    return f"{show_nodes(phase.nodes) or 'no node'} {leave} the plugin; {moves}"
+    return f"{compress_names(list(phase.nodes), of_nodes=True) or 'no node'} {leave} the plugin; {moves}"
 
 
 def _facts(phase: Phase) -> Iterator[str]:

@@ -73,6 +73,14 @@ class ObjectMakers:
             return wanted, ""
         return self._make(self._quotas.copy(), owner, plan, wanted)
 
+    def refusal_beside(self, others: Sequence[Workload], owner: ObjectRef, plan: PodPlan) -> str:
+        """What refuses a pod while all pods of the others are there; empty where it is made."""
+        quotas = self._quotas.copy()
+        for each in (*self.program.left_out, *others):
+            if isinstance(each.plan, PodPlan):
+                self._make(quotas, each.owner, each.plan, self.program.free.count_wanted(each))
+        return self._make(quotas, owner, plan, 1)[1]
+
     def make_together(self, workloads: Sequence[Workload]) -> tuple[list[Workload], dict[ObjectRef, str]]:
         """The workloads with the pods that are made, one workload after the other; and what refuses others of them.
 

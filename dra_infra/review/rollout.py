@@ -103,6 +103,7 @@ def foresee_rollout(
     fleet: str,
     progress: Progress | None = None,
     in_yaml: bool = False,
+    refusal: str = "",
 ) -> Outlook:
     """Say how the pods of a Deployment, StatefulSet or DaemonSet are exchanged for new ones.
 
@@ -117,8 +118,12 @@ def foresee_rollout(
         fleet: What the fleet is called.
         progress: How far the rollout comes when it goes as far as it can; None when that is not known.
         in_yaml: Whether hints show YAML, for what a manifest or a chart holds, or else Python.
+        refusal: What refuses the new pod that has to run before an old one stops; empty for nothing.
     """
     outlook = _foresee(manifest, replicas, each=each, room=room, fleet=fleet, progress=progress)
+    if refusal:
+        message = f"{outlook.message}, but {refusal}: the rollout may wait without end"
+        outlook = Outlook(message=message, hint=_STOP_FIRST, lacks_room=True)
     outlook = _or_played(outlook, progress, fleet)
     if outlook.hint in _WRITTEN:
         return replace(outlook, hint=outlook.hint.format(_WRITTEN[outlook.hint][in_yaml]))

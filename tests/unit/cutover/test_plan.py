@@ -130,6 +130,28 @@ def test_a_rollout_without_surge_needs_no_room():
     assert found.works
 
 
+@pytest.mark.parametrize(("allowed", "is_stuck"), [(8, True), (11, True), (12, False)])
+def test_a_rollout_whose_surge_a_quota_refuses_waits_for_ever(allowed: int, is_stuck: bool):
+    found = plan([quota(allowed), deployment("a", 2, 4)], "hgx-h100 x 3", kubernetes="1.37")
+    (phase,) = (each for each in found.phases if each.moves)
+    assert bool(phase.stuck) == is_stuck
+    assert found.works != is_stuck
+    for ref, hint in phase.stuck.items():
+        assert "{maxSurge: 0, maxUnavailable: 1}" in hint
+        assert f"ResourceQuota ml/gpus allows {allowed} of " in phase.rolls[ref]
+
+
+def test_a_quota_lets_a_rollout_end_that_stops_an_old_pod_first():
+    stops = deployment("a", 2, 4)
+    stops["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+    assert plan([quota(8), stops], "hgx-h100 x 3", kubernetes="1.37").works
+
+
+def test_two_rollouts_share_the_room_of_a_quota_one_after_the_other():
+    both = [quota(20), deployment("a", 2, 4), deployment("b", 2, 4)]
+    assert plan(both, "hgx-h100 x 4", kubernetes="1.37").works
+
+
 def test_nodes_of_two_kinds_go_in_groups_of_their_own():
     h100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
     objects = [
