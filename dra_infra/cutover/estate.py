@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.sides import is_of_plugin
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.workloads import find_kind
 
-_REQUESTS = "requests."
+QUOTAS: Final = ("ClusterQueue", "Cohort", "ResourceQuota")
+"""Kinds of objects that count devices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,11 +30,13 @@ class Unit:
         before: As it is now; None for one that cannot run before it moves: its claims are of old DRA, or no node has
             the driver yet.
         after: As `migrate` writes it, behind the objects that come with it.
+        makes_pods: False for a template, of which others make pods later.
     """
 
     ref: ObjectRef
     before: Mapping[str, Any] | None = field(repr=False)
     after: tuple[Mapping[str, Any], ...] = field(repr=False)
+    makes_pods: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,27 +79,28 @@ class Estate:
             specs = [each.spec for each in find_pod_templates(before)]
             after = tuple(each for each in (*done.added, done.manifest) if each is not None)
             asks = any(map(asks_devices, specs))
-            if specs and done.manifest is not before and done.manifest is not None:
-                has_claims = any(each.get("resourceClaims") for each in specs)
-                units.append(Unit(ref=ref, before=before if asks or not has_claims else None, after=after))
-                continue
-            if not has_driver and not asks and any(each.get("resourceClaims") for each in specs):
-                units.append(Unit(ref=ref, before=None, after=after))
+            has_claims = any(each.get("resourceClaims") for each in specs)
+            kind, is_same = find_kind(before), done.manifest is before or done.manifest is None
+            changes = kind is not None and not is_same
+            if changes or (has_claims and not asks and not has_driver):
+                now = before if changes and (asks or not has_claims) else None
+                units.append(Unit(ref=ref, before=now, after=after, makes_pods=bool(specs)))
                 continue
             common += after
-            if asks_plugin(before) or any(each.code == "kind-not-rewritten" for each in done.remarks):
-                why = next(
-                    (each.message for each in done.remarks if each.outcome == "decide"), "it is not migrated"
-                )
-                stays.append((ref, why))
-            elif any(each.get("resourceClaims") for each in specs):
+            decide = [each.message for each in done.remarks if each.outcome == "decide"]
+            # What a template of workloads asks for is known by what is to decide about it.
+            is_left = kind is not None and not specs and any("nvidia.com/" in each for each in decide)
+            is_left = is_left or any(each.code == "kind-not-rewritten" for each in done.remarks)
+            if is_left or asks_plugin(before):
+                stays.append((ref, next(iter(decide), "it is not migrated")))
+            elif has_claims:
                 ready.append(ref)
         units.sort(key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name))
         return cls(units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common))
 
     def at(self, moved: frozenset[int], *, is_over: bool = False) -> list[Mapping[str, Any]]:
         """The objects in force once these of the units have moved; when all is over, without what counts the plugin's resources."""
-        common = [_without_old_keys(each) for each in self.common] if is_over else self.common
+        common = map(_at_the_end, self.common) if is_over else self.common
         return [*common, *self.of_units(moved)]
 
     def of_units(self, moved: frozenset[int]) -> Iterator[Mapping[str, Any]]:
@@ -122,18 +127,12 @@ class Estate:
         return found
 
     def quotas(self, *, is_over: bool = False) -> Iterator[tuple[ObjectRef, Mapping[str, str]]]:
-        """The keys of each quota that count devices, with their amounts."""
+        """The keys of each quota and queue that count devices, with their amounts."""
         for each in self.common:
-            if each.get("kind") == "ResourceQuota":
-                kept = _without_old_keys(each) if is_over else each
-                hard = mapping(value_at(kept, "spec", "hard"))
-                keys = {
-                    key: str(amount)
-                    for key, amount in hard.items()
-                    if _is_old(key) or key.endswith("/devices")
-                }
-                if keys:
-                    yield reference_to(each), keys
+            amounts = _amounts(_at_the_end(each) if is_over else each)
+            keys = {key: amount for key, amount in amounts.items() if is_old(key) or key.endswith("/devices")}
+            if keys:
+                yield reference_to(each), keys
 
 
 def asks_plugin(manifest: Mapping[str, Any]) -> bool:
@@ -147,16 +146,36 @@ def asks_plugin(manifest: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_old(key: str) -> bool:
-    return key.startswith(_REQUESTS) and is_of_plugin(key.removeprefix(_REQUESTS))
+def is_old(key: str) -> bool:
+    """True for a key of a quota or a queue that counts resources of the plugin."""
+    return is_of_plugin(key.removeprefix("requests."))
 
 
-def _without_old_keys(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A quota without the keys of the plugin's resources that a key for claims stands beside; else the very object."""
-    hard = mapping(value_at(manifest, "spec", "hard"))
-    if manifest.get("kind") != "ResourceQuota" or not any(map(_is_old, hard)):
-        return manifest
-    if not any(key.endswith(".deviceclass.resource.k8s.io/devices") for key in hard):
-        return manifest
-    kept = {key: amount for key, amount in hard.items() if not _is_old(key)}
-    return {**manifest, "spec": {**mapping(manifest.get("spec")), "hard": kept}}
+def _amounts(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The amounts of a quota or a queue by key, those of several flavours behind each other; none for another object."""
+    spec = mapping(manifest.get("spec")) if manifest.get("kind") in QUOTAS else {}
+    found = {str(key): str(amount) for key, amount in mapping(spec.get("hard")).items()}
+    for group in mappings(spec.get("resourceGroups")):
+        for flavor in mappings(group.get("flavors")):
+            for each in mappings(flavor.get("resources")):
+                name, amount = str(each.get("name")), str(each.get("nominalQuota"))
+                found[name] = f"{found[name]} + {amount}" if name in found else amount
+    return found
+
+
+def _at_the_end(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object without the keys of the plugin's resources."""
+    is_quota = manifest.get("kind") in QUOTAS
+    return {**manifest, "spec": _without_old(manifest.get("spec"))} if is_quota else manifest
+
+
+def _without_old(value: Any) -> Any:
+    """The same without keys, names and entries of the plugin's resources, wherever those for claims stand beside them."""
+    if not isinstance(value, (Mapping, list)):
+        return value
+    names = [str(each.get("name") if isinstance(each, Mapping) else each) for each in value]
+    is_double = any(each.endswith(".deviceclass.resource.k8s.io/devices") for each in names)
+    kept = [each for each, name in zip(value, names, strict=True) if not (is_double and is_old(name))]
+    if isinstance(value, Mapping):
+        return {key: _without_old(value[key]) for key in kept}
+    return [_without_old(each) for each in kept]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.cutover.estate import Estate, Unit, asks_plugin
+from dra_infra.cutover.estate import QUOTAS, Estate, Unit, asks_plugin, is_old
 from dra_infra.cutover.search import Judge, Search, State
 from dra_infra.cutover.sides import Sides, is_of_plugin
 from dra_infra.cutover.steps import (
@@ -140,6 +140,8 @@ def make_plan(
     judge = Judge(estate, sides, release, taken, is_late)
     search = Search(judge, stops or is_late)
     size, states = search.find() if sides.offered or estate.units else (0, [])
+    if states:
+        states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
     pods = [each for each in running if asks_plugin(each)]
     phases = [_prepare(estate, judge)]
     before = State()
@@ -163,7 +165,9 @@ def _prepare(estate: Estate, judge: Judge) -> Phase:
     return Phase(
         kind="prepare",
         steps=prepare(ours, sides.on_driver, sides.on_both, daemons),
-        back=back_from_prepare(is_there=bool(sides.on_driver)),
+        back=back_from_prepare(
+            [each for each in ours if each.kind in QUOTAS], is_there=bool(sides.on_driver)
+        ),
         **_at(estate, judge, State(), is_over=False),
     )
 
@@ -185,7 +189,7 @@ def _move(
         rolls={
             each.ref: rollouts[each.ref].message
             if each.ref in rollouts
-            else tell_rolling(each.ref, starts=each.before is None)
+            else tell_rolling(each.ref, starts=each.before is None, is_template=not each.makes_pods)
             for each in units
         },
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
@@ -204,7 +208,7 @@ def _finish(estate: Estate, judge: Judge) -> Phase:
     if estate.stays:
         reasons = tuple(f"{ref} still asks the plugin: {why}" for ref, why in estate.stays)
         found["joint"] = JointVerdict(verdict="never", reasons=reasons)
-    quotas = [quota for quota, keys in estate.quotas() if any(each.startswith("requests.") for each in keys)]
+    quotas = [quota for quota, keys in estate.quotas() if any(map(is_old, keys))]
     return Phase(kind="finish", steps=finish(quotas), back=back_from_finish(quotas), **found)
 
 
@@ -236,10 +240,8 @@ def _daemon_set_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _is_ours(manifest: Mapping[str, Any]) -> bool:
-    """True for what `migrate` may have changed and makes no pods: quotas, classes, and claims and templates of old DRA."""
-    return manifest.get("kind") == "ResourceQuota" or str(manifest.get("apiVersion")).startswith(
-        "resource.k8s.io/"
-    )
+    """True for what `migrate` may have changed and makes no pods: quotas, queues, classes, and claims and templates of old DRA."""
+    return manifest.get("kind") in QUOTAS or str(manifest.get("apiVersion")).startswith("resource.k8s.io/")
 
 
 def _tell_others(sides: Sides, taken: Taken) -> Iterator[str]:

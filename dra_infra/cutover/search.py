@@ -116,7 +116,9 @@ class Search:
     def __init__(self, judge: Judge, is_late: Callable[[], bool]) -> None:
         self._judge, self._is_late = judge, is_late
         self._alike = judge.sides.alike
-        self._all = State(frozenset(judge.sides.offered), frozenset(range(len(judge.estate.units))))
+        # Templates make no pods by themselves; they move with the last nodes.
+        units = frozenset(number for number, each in enumerate(judge.estate.units) if each.makes_pods)
+        self._all = State(frozenset(judge.sides.offered), units)
         self.refused: list[str] = []
         """Fewer nodes at a time, and what refuses the first phase that was tried; whether orders were passed over, or time was up."""
         self._smooth, self._first = True, ""

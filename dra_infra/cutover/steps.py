@@ -48,8 +48,10 @@ class Step(NamedTuple):
     commands: tuple[str, ...] = ()
 
 
-def tell_rolling(ref: ObjectRef, *, starts: bool) -> str:
+def tell_rolling(ref: ObjectRef, *, starts: bool, is_template: bool = False) -> str:
     """Says what happens to the pods of a workload that moves; one that starts had no nodes before."""
+    if is_template:
+        return "gives claims to the pods that are made of it from then on"
     if starts:
         return "starts, for it asks by claims and had no nodes before"
     if ref.kind in _ANEW:
@@ -87,12 +89,12 @@ def prepare(
     )
 
 
-def back_from_prepare(*, is_there: bool) -> tuple[Step, ...]:
+def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[Step, ...]:
     """Back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
     driver = "leave the driver and its nodeSelector: without it, it comes to nodes of the plugin"
     return (
         Step(driver if is_there else "uninstall the driver, which runs nowhere"),
-        Step("apply quotas as they were"),
+        *([Step(f"apply quotas as they were: {join_words(quotas, most=12)}")] if quotas else []),
     )
 
 

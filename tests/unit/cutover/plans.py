@@ -73,6 +73,41 @@ def quota(number: int) -> dict[str, Any]:
     }
 
 
+def template(name: str, gpus: int | str) -> dict[str, Any]:
+    """A template of Argo Workflows, which makes no pods by itself."""
+    container = {"image": "registry.example.com/main:1", "resources": {"limits": {"nvidia.com/gpu": gpus}}}
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "WorkflowTemplate",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"entrypoint": "main", "templates": [{"name": "main", "container": container}]},
+    }
+
+
+def queue(**flavors: int) -> dict[str, Any]:
+    """A ClusterQueue of Kueue with so many GPUs of each flavour."""
+    names = ["cpu", "nvidia.com/gpu"]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "all"},
+        "spec": {
+            "resourceGroups": [
+                {
+                    "coveredResources": names,
+                    "flavors": [
+                        {
+                            "name": flavor,
+                            "resources": [{"name": each, "nominalQuota": gpus} for each in names],
+                        }
+                        for flavor, gpus in flavors.items()
+                    ],
+                }
+            ]
+        },
+    }
+
+
 def migrated(objects: Sequence[Mapping[str, Any]]) -> list[Migrated]:
     return migrate_objects(objects, Settings(plugin=PLUGIN, no_shares="there are none"))
 

@@ -27,7 +27,9 @@ from tests.unit.cutover.plans import (
     migrated,
     moves,
     plan,
+    queue,
     quota,
+    template,
 )
 
 
@@ -170,6 +172,43 @@ def test_quotas_have_both_keys_until_the_plugin_goes():
     keys = [dict(each.keys) for phase in found.phases for each in phase.quotas]
     assert keys == [*[{OLD_KEY: "16", DEVICES: "16"}] * (len(found.phases) - 1), {DEVICES: "16"}]
     assert any("ResourceQuota ml/gpus" in each.what for each in last(found).steps)
+
+
+def test_a_template_moves_with_the_last_nodes_and_has_a_way_back():
+    objects = [deployment("a", 1, 8), template("later", 1)]
+    found = plan(objects, "hgx-h100 x 2")
+    assert moves(found)[-1] == (("hgx-h100-1",), ("WorkflowTemplate ml/later",))
+    phase = found.phases[-2]
+    assert any("WorkflowTemplate ml/later as migrated" in each.what for each in phase.steps)
+    assert any("WorkflowTemplate ml/later as it was" in each.what for each in phase.back)
+    assert all("ResourceClaimTemplate" not in each.what for each in found.phases[0].steps)
+    assert all("WorkflowTemplate ml/later" in map(str, each.unmigrated) for each in found.phases[:-2])
+    assert found.works
+
+
+def test_a_template_alone_moves_with_all_nodes():
+    found = plan([template("later", 1)], "hgx-h100 x 1")
+    assert moves(found) == [(("hgx-h100-0",), ("WorkflowTemplate ml/later",))]
+
+
+def test_a_template_that_is_not_migrated_keeps_the_plugin_for_ever():
+    found = plan([deployment("a", 1, 8), template("later", "${GPUS}")], "hgx-h100 x 2")
+    assert last(found).joint.reasons[0].startswith("WorkflowTemplate ml/later still asks the plugin: ")
+    assert not found.works
+
+
+def test_queues_of_kueue_have_both_keys_until_the_plugin_goes():
+    found = plan([queue(one=8, two=4), deployment("a", 1, 8)], "hgx-h100 x 2")
+    keys = [dict(each.keys) for phase in found.phases for each in phase.quotas]
+    both = {"nvidia.com/gpu": "8 + 4", DEVICES: "8 + 4"}
+    assert keys == [*[both] * (len(found.phases) - 1), {DEVICES: "8 + 4"}]
+    assert any("ClusterQueue all" in each.what for each in found.phases[0].steps)
+    assert any("ClusterQueue all" in each.what for each in found.phases[0].back)
+    assert any("ClusterQueue all" in each.what for each in last(found).steps)
+    (after,) = (each for each in last(found).objects if each["kind"] == "ClusterQueue")
+    (group,) = after["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["cpu", DEVICES]
+    assert [[each["name"] for each in one["resources"]] for one in group["flavors"]] == [["cpu", DEVICES]] * 2
 
 
 def test_a_quota_that_is_too_small_shows_in_the_first_phase():
