@@ -38,17 +38,16 @@ def plan_cut_over(
         FleetError: `hardware-not-known`, and the codes of `load_fleet`.
     """
     named = load_fleet(fleet, kubernetes=release.minor, driver=driver) if fleet is not None else None
+    running = NOTHING_RUNS
     if cluster is not None:
         load = cache(partial(load_fleet, kubernetes=release.minor, driver=driver))
         sides = as_it_is(cluster.fleet, named, load=load, has_shares=not settings.no_shares)
-    else:
-        assert named is not None  # noqa: S101  (`migrate` refuses a plan without either)
-        sides = all_on_plugin(named, settings.plugin or DevicePlugin())
-    running = NOTHING_RUNS
-    if cluster is not None:
         results = [each for done in migrated for each in (done.manifest, *done.added) if each is not None]
         own = [ProgramObject(urn=str(at), manifest=each) for at, each in enumerate((*objects, *results))]
         running = Running.of(cluster, Program(project="", stack="", objects=tuple(own)))
+    else:
+        assert named is not None  # noqa: S101  (`migrate` refuses a plan without either)
+        sides = all_on_plugin(named, settings.plugin or DevicePlugin())
     start = time.monotonic()
     return make_plan(
         objects,

@@ -44,53 +44,38 @@ def foresee_rollouts(
         taken: What is not free of the nodes.
     """
     rolling = [(each, pods) for each in units if (pods := _count(each)) is not None]
+    if not rolling:
+        return {}
     manifests = [*before]
     for unit, _ in rolling:
         *others, workload = unit.after
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
         manifests += [*others, {**workload, "metadata": metadata}]
     rollovers = [_rollover(unit, pods) for unit, pods in rolling]
-    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken) if rollovers else {}
-    refused = _find_refused(manifests, fleet, rollovers, release, taken)
+    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken)
+    opened = open_program(manifests, fleet, taken, release)
+    makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}
+    plans = {each.owner: each.plan for each in opened.workloads}
+    old = [each for each in opened.arriving if each.owner.whole not in new]
     found: dict[ObjectRef, Outlook] = {}
     for (unit, pods), rollover in zip(rolling, rollovers, strict=True):
-        refusal = refused.get(rollover.new, "")
-        how_far = None if refusal else progress.get(rollover.new)
+        how_far, plan, refusal = progress.get(rollover.new), plans.get(rollover.new), ""
+        if rollover.surge and not rollover.unavailable and isinstance(plan, PodPlan):
+            # No old pod stops before a new one runs, and old pods count in quotas.
+            refusal = makers.refusal_beside(old, rollover.new, plan)
         # Where not even the first new pod finds a place, it is known that there is no room.
         room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
         found[unit.ref] = foresee_rollout(
             unit.after[-1],
             pods,
             each=None,
-            room=room,
+            room=None if refusal else room,
             fleet=fleet.name,
-            progress=how_far,
+            progress=None if refusal else how_far,
             in_yaml=True,
             refusal=refusal,
         )
     return found
-
-
-def _find_refused(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    rollovers: Sequence[Rollover],
-    release: Release,
-    taken: Taken,
-) -> dict[ObjectRef, str]:
-    """What quotas refuse of new pods for which no old pod stops, while all old ones are there."""
-    opened = open_program(manifests, fleet, taken, release)
-    makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}
-    plans = {each.owner: each.plan for each in opened.arriving}
-    old = [each for each in opened.arriving if each.owner.whole not in new]
-    return {
-        each.new: refusal
-        for each in rollovers
-        if each.surge
-        and not each.unavailable
-        and isinstance(plan := plans.get(each.new), PodPlan)
-        and (refusal := makers.refusal_beside(old, each.new, plan))
-    }
 
 
 def _count(unit: Unit) -> int | None:
