@@ -164,7 +164,7 @@ def _prepare(estate: Estate, judge: Judge) -> Phase:
     daemons = estate.daemons([each for each in sides.fleet.nodes if each.name in sides.on_both])
     return Phase(
         kind="prepare",
-        steps=prepare(ours, sides.on_driver, sides.on_both, daemons),
+        steps=prepare(ours, sides, daemons),
         back=back_from_prepare(
             [each for each in ours if each.kind in QUOTAS], is_there=bool(sides.on_driver)
         ),

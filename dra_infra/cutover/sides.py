@@ -24,8 +24,8 @@ from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin, read_node
 from dra_infra.migration.node_labels import as_discovered
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
-_DRIVERS: Final = frozenset({GPU_DRIVER, "compute-domain.nvidia.com"})
-"""Drivers of the chart that comes in place of the plugin."""
+_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
+"""The driver that may run beside the plugin, for it has no GPUs."""
 
 AWAY: Final = NodeTaint(key="dra-infra/cut-over")
 """The taint of nodes that change sides: pods of DaemonSets tolerate a cordon."""
@@ -61,12 +61,14 @@ class Sides:
         offered: What the plugin gives out, by node; nodes that begin on the driver's side, or have no GPU, are not in it.
         problems: Nodes of both sides.
         notes: How it is known what nodes will publish.
+        made: Names of slices that nodes of the plugin have only once they are on the driver's side, beside those of GPUs.
     """
 
     fleet: Fleet
     offered: Mapping[str, Mapping[str, str]] = field(hash=False)
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    made: frozenset[str] = frozenset()
 
     def at(self, on_dra: frozenset[str], *, without: frozenset[str] = frozenset()) -> Fleet:
         """The fleet while these nodes of the plugin are on the driver's side, and others take no pods."""
@@ -81,7 +83,8 @@ class Sides:
         slices = [
             each
             for each in self.fleet.slices
-            if each.spec.driver not in _DRIVERS or each.spec.node_name not in kept
+            if each.spec.node_name not in kept
+            or (each.spec.driver != GPU_DRIVER and each.metadata.name not in self.made)
         ]
         return replace(self.fleet, nodes=tuple(nodes), slices=tuple(slices))
 
@@ -90,6 +93,12 @@ class Sides:
         """The nodes that have the driver alone before any other leaves the plugin."""
         found = {each.spec.node_name or "" for each in self.fleet.slices if each.spec.driver == GPU_DRIVER}
         return tuple(sorted(found - self.offered.keys() - {""}))
+
+    @property
+    def has_domains(self) -> bool:
+        """True where nodes have the driver for ComputeDomains beside the plugin."""
+        kept = (each for each in self.at(frozenset()).slices if each.spec.node_name in self.offered)
+        return any(each.spec.driver == _DOMAIN_DRIVER for each in kept)
 
     @property
     def on_both(self) -> tuple[str, ...]:
@@ -127,7 +136,9 @@ def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:
         ]
         if amounts := _amounts(devices, plugin):
             offered[node.name] = amounts
-    return Sides(fleet=fleet, offered=offered)
+    found = Sides(fleet=fleet, offered=offered)
+    note = "the driver for ComputeDomains is taken to run beside the plugin, and the one for GPUs to come"
+    return replace(found, notes=(note,)) if found.has_domains else found
 
 
 def as_it_is(
@@ -149,10 +160,9 @@ def as_it_is(
     Raises:
         FleetError: `hardware-not-known`.
     """
-    published = Counter[str]()
+    published = Counter[tuple[str, str]]()
     for each in fleet.slices:
-        if each.spec.driver == GPU_DRIVER:
-            published[each.spec.node_name or ""] += len(each.spec.devices or ())
+        published[each.spec.node_name or "", each.spec.driver] += len(each.spec.devices or ())
     offered: dict[str, Mapping[str, str]] = {}
     twice: list[Problem] = []
     unknown: list[Problem] = []
@@ -167,17 +177,15 @@ def as_it_is(
         if not given:
             continue
         offered[node.name] = given
-        if published[node.name]:
-            twice += [
-                given_out_twice(node.name, name, given[name], published[node.name]) for name in sorted(given)
-            ]
+        if devices := published[node.name, GPU_DRIVER]:
+            twice += [given_out_twice(node.name, name, given[name], devices) for name in sorted(given)]
             continue
         like = _find_like(node, hardware, load, has_shares=has_shares)
         if like is None:
             unknown.append(_not_known(node))
             continue
         name, made = like
-        slices += made
+        slices += (each for each in made if not published[node.name, each.spec.driver])
         taken_for[name].append(node.name)
     if unknown:
         raise FleetError(unknown)
@@ -191,7 +199,8 @@ def as_it_is(
         "by their labels"
         for name, names in sorted(taken_for.items())
     ]
-    return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes))
+    names = frozenset(each.metadata.name for each in slices)
+    return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes), made=names)
 
 
 def _amounts(devices: Sequence[Device], plugin: DevicePlugin) -> dict[str, str]:

@@ -17,7 +17,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from dra_infra.cutover.sides import AWAY
+from dra_infra.cutover.sides import AWAY, Sides
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
 
@@ -59,11 +59,10 @@ def tell_rolling(ref: ObjectRef, *, starts: bool, is_template: bool = False) -> 
     return "has claims from its next run on" if ref.kind == "CronJob" else "rolls over"
 
 
-def prepare(
-    common: Sequence[ObjectRef], on_driver: Sequence[str], on_both: Sequence[str], daemons: Daemons
-) -> tuple[Step, ...]:
+def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons) -> tuple[Step, ...]:
     """Before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
     objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
+    on_driver, on_both = sides.on_driver, sides.on_both
     keep_off, delete, let_in = _without_daemons(on_both, daemons)
     selector = f'the nodeSelector {LABEL}: "true"'
     driver = (
@@ -72,6 +71,11 @@ def prepare(
     )
     if on_driver or on_both:
         driver = f"give the kubelet plugin of the DRA driver {selector}, by which it stays on nodes with the label alone"
+    if sides.has_domains:
+        driver += (
+            "; the driver for ComputeDomains stays on all nodes as it is, so that for GPUs is a release of its own, with a "
+            "nameOverride and resources.computeDomains.enabled: false"
+        )
     return (
         Step("Kubernetes serves resource.k8s.io/v1, and nothing is broken", ("dra-infra doctor",)),
         *([Step("label the nodes that have the driver alone", (_label(on_driver),))] if on_driver else []),
@@ -93,7 +97,7 @@ def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[S
     """Back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
     driver = "leave the driver and its nodeSelector: without it, it comes to nodes of the plugin"
     return (
-        Step(driver if is_there else "uninstall the driver, which runs nowhere"),
+        Step(driver if is_there else "uninstall the driver for GPUs, which runs nowhere"),
         *([Step(f"apply quotas as they were: {join_words(quotas, most=12)}")] if quotas else []),
     )
 

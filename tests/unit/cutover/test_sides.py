@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.cutover.sides import Sides, all_on_plugin, as_it_is
+from dra_infra.cutover.sides import GPU_DRIVER, Sides, all_on_plugin, as_it_is
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
@@ -132,6 +133,59 @@ def test_the_driver_stays_on_nodes_that_have_it():
     told = " ".join(each.what for each in (*first.steps, *first.back))
     assert "nowhere" not in told
     assert "uninstall" not in told
+
+
+def in_a_domain(name: str) -> list[dict[str, Any]]:
+    """A ComputeDomain, and a workload of two pods with its channel and all GPUs of a node."""
+    channel = [{"name": "channel", "resourceClaimTemplateName": f"{name}-channel"}]
+    made = deployment(name, 2, 4, resourceClaims=channel)
+    (container,) = made["spec"]["template"]["spec"]["containers"]
+    container["resources"]["claims"] = [{"name": "channel"}]
+    domain = {
+        "apiVersion": "resource.nvidia.com/v1beta1",
+        "kind": "ComputeDomain",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": f"{name}-channel"}}},
+    }
+    return [domain, made]
+
+
+def part_of_a_rack() -> Fleet:
+    fleet = load_fleet("gb200-nvl72", kubernetes="1.34")
+    nodes = fleet.nodes[:4]
+    names = {each.name for each in nodes}
+    slices = (each for each in fleet.slices if each.spec.node_name in names)
+    return replace(fleet, nodes=nodes, slices=tuple(slices))
+
+
+def beside_domains(fleet: Fleet) -> Sides:
+    """A cluster that was read, with the plugin and the driver for ComputeDomains on its nodes."""
+    slices = [each for each in fleet.slices if each.spec.driver != GPU_DRIVER]
+    everywhere = on_plugin(fleet, frozenset(each.name for each in fleet.nodes), "4")
+    return as_it_is(replace(everywhere, slices=tuple(slices)))
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_compute_domains_are_served_on_nodes_of_the_plugin(is_read: bool):
+    fleet = part_of_a_rack()
+    sides = beside_domains(fleet) if is_read else all_on_plugin(fleet, PLUGIN)
+    at_first = {each.spec.driver for each in sides.at(frozenset()).slices}
+    assert at_first == {"compute-domain.nvidia.com"}
+    assert len(sides.fleet.slices) == len(fleet.slices)
+    found = plan(in_a_domain("train"), sides)
+    assert [each.joint.verdict for each in found.phases] == ["always"] * len(found.phases)
+    assert found.works
+    install = next(each.what for each in found.phases[0].steps if each.what.startswith("install "))
+    assert "resources.computeDomains.enabled: false" in install
+
+
+def test_compute_domains_come_with_the_driver_where_nothing_serves_them():
+    fleet = part_of_a_rack()
+    sides = as_it_is(on_plugin(fleet, frozenset(each.name for each in fleet.nodes), "4"))
+    assert sides.at(frozenset()).slices == ()
+    assert not sides.has_domains
+    drivers = {each.spec.driver for each in sides.at(frozenset({fleet.nodes[0].name})).slices}
+    assert drivers == {GPU_DRIVER, "compute-domain.nvidia.com"}
 
 
 def test_machines_of_the_catalogue_publish_as_the_release_of_the_driver_does():
