@@ -17,12 +17,12 @@ import pytest
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.plan import Phase, Plan, make_plan
-from dra_infra.cutover.sides import Sides, all_on_plugin
+from dra_infra.cutover.sides import AWAY, Sides, all_on_plugin
 from dra_infra.cutover.steps import LABEL, Step
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.target import ClusterTarget
-from tests.unit.cutover.plans import OLD_KEY, PLUGIN, deployment, migrated, quota
+from tests.unit.cutover.plans import OLD_KEY, PLUGIN, daemon_set, deployment, migrated, quota
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 
 pytestmark = pytest.mark.e2e
@@ -34,9 +34,9 @@ OBJECTS = [quota(64), deployment("chat", 2, 4), deployment("train", 2, 4)]
 """Two workloads that fill four nodes of four GPUs."""
 
 
-def the_sides(*, is_served: bool) -> Sides:
-    """Four nodes on the plugin; the driver's class serves the plugin's resource, or it does not."""
-    fleet = load_fleet("t4 x 4")
+def the_sides(*, is_served: bool, nodes: int = 4) -> Sides:
+    """Nodes on the plugin; the driver's class serves the plugin's resource, or it does not."""
+    fleet = load_fleet(f"t4 x {nodes}")
     if not is_served:
         classes = [
             each.changed({"spec": each.spec.changed({"extended_resource_name": None})})
@@ -46,8 +46,8 @@ def the_sides(*, is_served: bool) -> Sides:
     return all_on_plugin(fleet, PLUGIN)
 
 
-def the_plan(sides: Sides) -> Plan:
-    return make_plan(OBJECTS, migrated(OBJECTS), sides, release=RELEASE, is_late=lambda: False)
+def the_plan(sides: Sides, objects: Sequence[dict[str, Any]] = OBJECTS) -> Plan:
+    return make_plan(objects, migrated(objects), sides, release=RELEASE, is_late=lambda: False)
 
 
 @pytest.fixture
@@ -96,6 +96,11 @@ def move(api: Api, phase: Phase) -> None:
 
 def has_claims(pod: dict[str, Any]) -> bool:
     return bool(pod["spec"].get("resourceClaims"))
+
+
+def is_by_claims(pod: dict[str, Any]) -> bool:
+    """True of a pod that has its devices by claims of its own, or by one that the scheduler made for its resource."""
+    return has_claims(pod) or "extendedResourceClaimStatus" in pod["status"]
 
 
 def is_unschedulable(pod: dict[str, Any]) -> bool:
@@ -217,7 +222,7 @@ class Hands:
             # A cluster without any driver's pods is not all well to doctor.
             shown = self._run([sys.executable, "-m", "dra_infra", *known], may_fail=known[0] == "doctor")
             assert "device-plugin-beside-dra" not in shown
-        if arguments[0] == "label":
+        if arguments[0] in ("label", "taint"):
             self.exchange()
         if arguments[:2] == ["get", "resourceslices"]:
             node = arguments[-1].removeprefix("spec.nodeName=")
@@ -239,20 +244,38 @@ class Hands:
         )
 
     def exchange(self) -> None:
-        """Let plugin and driver come and go by the labels that nodes have now."""
-        done = self.on_driver()
-        fleet = self._sides.at(done)
+        """Let plugin and driver come and go by the labels that nodes have now; neither comes to a node that is kept free."""
+        fleet = self._sides.at(self.on_driver())
+        now = {each["metadata"]["name"]: each for each in self._api.list(NODE)}
+        away = {
+            name
+            for name, each in now.items()
+            if any(taint["key"] == AWAY.key for taint in each["spec"].get("taints", []))
+        }
         for each in fleet.nodes:
-            if each.name in self._sides.offered:
-                gpus = {"nvidia.com/gpu": each.allocatable["nvidia.com/gpu"]}
+            amount = each.allocatable.get("nvidia.com/gpu")
+            if each.name in self._sides.offered and (each.name not in away or amount == "0"):
+                gpus = {"nvidia.com/gpu": amount}
                 status = {"status": {"allocatable": gpus, "capacity": gpus}}
                 self._api.patch(NODE, each.name, status, subresource="status")
         wanted = {each.metadata.name: each for each in fleet.slices}
-        there = {each["metadata"]["name"] for each in self._api.list(SLICE)}
-        for name in there - wanted.keys():
+        there = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in self._api.list(SLICE)}
+        for name in there.keys() - wanted.keys():
+            self._check_node(wanted=False, node=there[name])
             self._api.delete(SLICE, name)
-        for name in wanted.keys() - there:
-            self._api.create(wanted[name].to_manifest())
+        for name in wanted.keys() - there.keys():
+            if wanted[name].spec.node_name not in away:
+                self._check_node(wanted=True, node=str(wanted[name].spec.node_name))
+                self._api.create(wanted[name].to_manifest())
+
+    def _check_node(self, *, wanted: bool, node: str) -> None:
+        """No pod has devices of the plugin where the driver comes, and none has claims where it goes."""
+        held = [
+            each["metadata"]["name"]
+            for each in self._api.list(POD, namespace="ml")
+            if each["spec"].get("nodeName") == node and is_by_claims(each) != wanted
+        ]
+        assert held == [], (node, wanted)
 
 
 def test_the_commands_of_a_plan_and_of_its_way_back_do_what_it_says(
@@ -285,3 +308,36 @@ def test_the_commands_of_a_plan_and_of_its_way_back_do_what_it_says(
     assert {each.split()[1] for each in hands.commands} == {
         "cordon", "drain", "label", "get", "uncordon", "rollout"
     }  # fmt: skip
+
+
+def test_pods_of_a_daemon_set_never_have_gpus_of_both_sides(
+    plane: ControlPlane, api: Api, binaries: Callable[[str], Path], tmp_path: Path
+):
+    sides, objects = the_sides(is_served=True, nodes=2), [daemon_set("embed", 1)]
+    plan = the_plan(sides, objects)
+    assert [each.nodes for each in plan.phases] == [(), ("t4-0",), ("t4-1",), ()]
+    create_fleet(api, sides.at(frozenset()).to_manifests())
+    hands = Hands(api, sides, tmp_path, plane.kubeconfig, binaries("kubectl"))
+    hands.apply(objects)
+
+    def one_on_each_node(phase: Phase) -> Callable[[Sequence[dict[str, Any]]], bool]:
+        def holds(pods: Sequence[dict[str, Any]]) -> bool:
+            there = [each for each in pods if "deletionTimestamp" not in each["metadata"]]
+            nodes = sorted(str(each["spec"].get("nodeName")) for each in there)
+            return nodes == ["t4-0", "t4-1"] and all(
+                has_claims(each) == bool(phase.migrated)
+                and is_by_claims(each) == (each["spec"]["nodeName"] in hands.on_driver())
+                for each in there
+            )
+
+        return holds
+
+    for phase in plan.phases:
+        hands.follow(phase.steps, phase.objects)
+        api.wait_for(POD, one_on_each_node(phase), namespace="ml")
+    for phase, before in zip(plan.phases[:0:-1], plan.phases[-2::-1], strict=True):
+        hands.follow(phase.back, before.objects)
+        api.wait_for(POD, one_on_each_node(before), namespace="ml")
+    assert hands.on_driver() == frozenset()
+    assert {each.split()[1] for each in hands.commands} >= {"taint", "delete"}
+    assert not any(each["spec"].get("taints") for each in api.list(NODE))
