@@ -24,13 +24,11 @@ from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin, read_node
 from dra_infra.migration.node_labels import as_discovered
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
-_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
-"""The driver that may run beside the plugin, for it has no GPUs."""
-
 AWAY: Final = NodeTaint(key="dra-infra/cut-over")
 """The taint of nodes that change sides: pods of DaemonSets tolerate a cordon."""
 
 _PRODUCT: Final = "nvidia.com/gpu.product"
+_MIG: Final = "nvidia.com/mig-"
 _COUNT: Final = "nvidia.com/gpu.count"
 _OWN: Final = frozenset({"uuid", "parentUUID"})
 """Attributes that are different on every node."""
@@ -38,7 +36,7 @@ _OWN: Final = frozenset({"uuid", "parentUUID"})
 
 def is_of_plugin(resource: str) -> bool:
     """True for a resource that NVIDIA's device plugin serves."""
-    return resource in (WHOLE_GPU, f"{WHOLE_GPU}.shared") or resource.startswith("nvidia.com/mig-")
+    return resource in (WHOLE_GPU, f"{WHOLE_GPU}.shared") or resource.startswith(_MIG)
 
 
 def given_out_twice(node: str, resource: str, amount: str, devices: int) -> Problem:
@@ -98,7 +96,7 @@ class Sides:
     def has_domains(self) -> bool:
         """True where nodes have the driver for ComputeDomains beside the plugin."""
         kept = (each for each in self.at(frozenset()).slices if each.spec.node_name in self.offered)
-        return any(each.spec.driver == _DOMAIN_DRIVER for each in kept)
+        return any(each.spec.driver == "compute-domain.nvidia.com" for each in kept)
 
     @property
     def on_both(self) -> tuple[str, ...]:
@@ -233,7 +231,7 @@ def _find_like(
     product, _, profile = str(labels.get(_PRODUCT) or "").removesuffix("-SHARED").partition("-MIG-")
     # With a profile the label counts MIG devices, and GKE's is not on every node.
     count = "" if profile else str(labels.get(_COUNT) or "")
-    if not product or any(map(_is_partitioned, node.allocatable)):
+    if not product or any(each.startswith(_MIG) for each in node.allocatable):
         return None
     if hardware is not None:
         for each in hardware.nodes:
@@ -277,10 +275,6 @@ def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares:
 def _slices_as(fleet: Fleet, like: str, node: str) -> list[ResourceSlice]:
     """The slices of one node of a fleet, under the name of another."""
     return [renamed_slice(each, {like: node}) for each in fleet.slices if each.spec.node_name == like]
-
-
-def _is_partitioned(resource: str) -> bool:
-    return resource.startswith("nvidia.com/mig-")
 
 
 def _not_known(node: Node) -> Problem:
