@@ -102,9 +102,10 @@ def _of_account(
     queues = sorted(key[2] for key in known if key[:2] == ("LocalQueue", namespace))
     local = known.get(("LocalQueue", namespace, queue))
     name = str(value_at(local, "spec", "clusterQueue"))
-    amounts = _amounts_of(known.get(("ClusterQueue", "default", name), {}))
+    there = known.get(("ClusterQueue", "default", name))
+    amounts = _amounts_of(there or {})
     others = any(key[0] == ("ClusterQueue" if local else "LocalQueue") for key in known)
-    if not amounts and others and not {UNKNOWN, SECRET} & {namespace, queue, name}:
+    if there is None and others and not {UNKNOWN, SECRET} & {namespace, queue, name}:
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
         hint = f"write {QUEUE_LABEL}: {queues[0]}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
@@ -156,7 +157,7 @@ def _count(
     for pods in parts:
         # Each pod of a Deployment is a workload of its own to Kueue.
         number = 1 if pods.replicas is None or pods.owner.kind == "Deployment" else pods.replicas
-        number = min(number, int(least)) if least.isdecimal() else number
+        number = min(number, int(least)) if least.isdecimal() and len(least) < 10 else number
         with suppress(ValueError):
             for name, amount in pod_requests(pods.spec).items():
                 mapped = classes.get(name, name)

@@ -218,7 +218,7 @@ def _added(question: Question, *, like: Node, number: int) -> Question:
 
 _TAINT: Final = re.compile(r"taint (?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+) is not tolerated")
 _SELECTOR: Final = re.compile(r"nodeSelector wants (?P<key>[^=]+)=")
-_NODE_NAME: Final = re.compile(r"spec\.nodeName (\S+) takes")
+_NODE_NAME: Final = re.compile(r"spec\.nodeName \S+ takes")
 _AMOUNT: Final = re.compile(r"the pod requests \S+ (?P<name>\S+), and")
 
 
@@ -259,10 +259,8 @@ def _write(text: str, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | Non
         at = "the pod: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
         term = f"- {{matchFields: [{{key: metadata.name, operator: In, values: [{nodes[0]}]}}]}}"
         return at, (f"{term}  # or whatever labels the {len(nodes)} nodes have" if len(nodes) > 1 else term,)
-    if named := _NODE_NAME.match(text):
-        return "the pod: spec.nodeName", (
-            f"nodeSelector: {{kubernetes.io/hostname: {named[1]}}}  # in its place",
-        )
+    if _NODE_NAME.match(text):
+        return "the pod: spec.nodeName", ("(delete it: the scheduler then chooses among these nodes)",)
     if text == "the node is cordoned":
         return "the cluster", tuple(f"kubectl uncordon {node}" for node in nodes)
     if amount := _AMOUNT.match(text):

@@ -110,9 +110,10 @@ def step_rollovers(
         # All take their step before it is asked whether one moved.
         while sum(step.take() for step in steps):
             pass
+        # That of a group asks for the place that another one would need.
+        return {step.rollover.new: step.progress() for step in steps}
     except _TooLongError:
         return {}
-    return {step.rollover.new: step.progress() for step in steps}
 
 
 def _has_devices(workload: Workload) -> bool:

@@ -353,10 +353,13 @@ def _judge_jointly(
 
 
 _EXCLUSIVE: Final = {
-    "alpha.jobset.sigs.k8s.io/exclusive-topology": ("spec", "replicatedJobs", "*", "replicas"),
-    "leaderworkerset.sigs.k8s.io/exclusive-topology": ("spec", "replicas"),
+    "JobSet": (
+        "alpha.jobset.sigs.k8s.io/exclusive-topology",
+        ("spec", "replicatedJobs", "*", "replicas"),
+    ),
+    "LeaderWorkerSet": ("leaderworkerset.sigs.k8s.io/exclusive-topology", ("spec", "replicas")),
 }
-"""Annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in
+"""By kind, annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in
 pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
 
 
@@ -364,18 +367,18 @@ def _find_crowded(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fl
     """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
     found: dict[ObjectRef, str] = {}
     for manifest in objects.manifests:
-        for annotation, path in _EXCLUSIVE.items():
-            key = str(value_at(manifest, "metadata", "annotations", annotation) or "")
-            groups = sum(number if isinstance(number, int) else 1 for _, number in find_all(manifest, path))
-            domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
-            if key and groups > domains:
-                text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
-                name = (kind_of(manifest), *identity_of(manifest))
-                owners = (each.owner for each in wanted if each.most is None)
-                named = (
-                    each for each in owners if (each.kind, each.namespace or "default", each.name) == name
-                )
-                found |= {each: f"{each.whole} {text}" for each in named}
+        annotation, path = _EXCLUSIVE.get(kind_of(manifest), ("", ()))
+        key = str(value_at(manifest, "metadata", "annotations", annotation) or "") if annotation else ""
+        if not key:
+            continue
+        groups = sum(number if isinstance(number, int) else 1 for _, number in find_all(manifest, path))
+        domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
+        if groups > domains:
+            text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
+            name = (kind_of(manifest), *identity_of(manifest))
+            owners = (each.owner for each in wanted if each.most is None)
+            named = (each for each in owners if (each.kind, each.namespace or "default", each.name) == name)
+            found |= {each: f"{each.whole} {text}" for each in named}
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -389,11 +390,11 @@ def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         return None
     rolling = {"maxSurge": 1, "maxUnavailable": 0}
     if ref.kind == "LeaderWorkerSet":
-        rolling = get_field(manifest, "spec.rolloutStrategy.rollingUpdateConfiguration") or {}
-    was, groups = (
-        _resolve(get_field(side.objects[ref].manifest, "spec.replicas") or 1, 1, round_up=True)
-        for side in (old, new)
-    )
+        rolling = dict(mapping(get_field(manifest, "spec.rolloutStrategy.rollingUpdateConfiguration")))
+    written = (get_field(side.objects[ref].manifest, "spec.replicas") for side in (old, new))
+    was, groups = (1 if each is None else _resolve(each, 1, round_up=True) for each in written)
+    if was < 1 or groups < 1:
+        return None
     parts = [
         {each.part: (pods.replicas or 0) // number for each, pods in side.pods.items() if each.whole == ref}
         for side, number in ((old, was), (new, groups))

@@ -440,6 +440,8 @@ TOO_SMALL = (
         ({"pods": 3}, {"amounts": {GPUS: UNKNOWN}}, None, ""),
         ({"pods": 3, "kind": "Deployment"}, {}, None, ""),
         ({"pods": 3, "annotations": {"kueue.x-k8s.io/job-min-parallelism": "2"}}, {}, None, ""),
+        # A number that no server takes says nothing of the least.
+        ({"pods": 2, "annotations": {"kueue.x-k8s.io/job-min-parallelism": "9" * 5000}}, {}, None, ""),
         ({"asks": {"cpu": "9"}}, {}, "queue-too-small", "asks for 9 of cpu at once, of which ClusterQueue all has 8"),
         ({"asks": {"memory": "2Gi"}}, {}, "queue-lacks-resource", "asks for 2Gi of memory at once, of which"),
         ({"device_class": "a100"}, {}, "queue-lacks-resource", "ClusterQueue all has no amount"),
@@ -458,6 +460,12 @@ def test_what_the_account_of_a_queue_says_stands_beside_that_of_the_quota(
     assert [(index, each.code, each.path, told in each.message) for index, each in found] == (
         [(3, code, "metadata.labels[kueue.x-k8s.io/queue-name]", True)] if code else []
     )
+
+
+def test_a_cluster_queue_without_amounts_is_there():
+    queue = a_cluster_queue()
+    queue["spec"] = {}
+    assert list(advise_queued([queue, LOCAL, *a_workload()])) == []
 
 
 def test_a_cluster_queue_that_is_not_there_is_told_where_others_are():

@@ -319,6 +319,13 @@ def test_jobs_that_need_more_domains_of_their_own_than_there_are_never_all_run(b
         assert joint.reasons == ("JobSet ml/train needs 3 domains of zone of its own, and there are 2",)
 
 
+def test_an_annotation_of_groups_says_nothing_of_pods_of_other_kinds(build):
+    serve = build.a_deployment("serve", "template:t1", replicas=3)
+    serve["metadata"]["annotations"] = {"leaderworkerset.sigs.k8s.io/exclusive-topology": "zone"}
+    fleet = build.a_fleet(build.gpus("a", 8), nodes=[build.a_node("a", labels={"zone": "a"})])
+    assert place([*classes(build), serve], fleet).joint.verdict == "always"
+
+
 def a_runtime(build, kind="ClusterTrainingRuntime", **policy):
     """A runtime with a job that gets the data, and one that trains."""
     jobs = [

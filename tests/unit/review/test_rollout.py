@@ -47,13 +47,18 @@ def test_a_rollout_can_always_take_a_step(replicas, surge, unavailable):
     assert result.surge + result.unavailable >= 1
 
 
-def told(make, nodes, before, after):
-    """The only danger or note on a fleet of nodes with 8 GPUs."""
+def all_told(make, nodes, before, after):
+    """Dangers and notes on a fleet of nodes with 8 GPUs."""
     fleet = make.fleet(*(make.node(f"n{number}", gpus=8) for number in range(nodes)), name="small")
     sides = [make.program(make.device_class(), *side) for side in (before, after)]
     placed = [place([each.manifest for each in side.objects], fleet) for side in sides]
     changes = compare_programs(*sides)
-    (found,) = find_dangers(Comparison.of(changes, *sides, before=placed[0], after=placed[1]))
+    return list(find_dangers(Comparison.of(changes, *sides, before=placed[0], after=placed[1])))
+
+
+def told(make, nodes, before, after):
+    """The only one."""
+    (found,) = all_told(make, nodes, before, after)
     return found
 
 
@@ -88,6 +93,19 @@ def test_without_a_surge_a_group_goes_first_and_only_larger_groups_have_no_room(
     assert "but only 0 of 2 new groups find room" in larger.message
     kept = told(make, 3, groups(make), groups(make, size=3, partition=1))
     assert kept.message.endswith("played through on small, the new group finds a place")
+
+
+@pytest.mark.parametrize("rolling", ["[unknown]", [], {"maxSurge": []}])
+def test_a_way_to_exchange_groups_that_cannot_be_read_is_the_default(make, rolling):
+    before, after = groups(make), groups(make, image="b")
+    after[1].manifest["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling
+    assert told(make, 3, before, after).code == "pods-changed"
+
+
+@pytest.mark.parametrize("replicas", [0, 0.5])
+def test_of_no_groups_none_is_played_through(make, replicas):
+    before, after = (groups(make, replicas=replicas, image=image) for image in "ab")
+    assert not any("played through" in each.message for each in all_told(make, 3, before, after))
 
 
 def test_a_group_has_room_only_where_all_of_its_pods_have(make):
