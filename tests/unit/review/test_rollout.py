@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.placement import rolling
 from dra_infra.placement.scheduling import place
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
@@ -11,12 +12,12 @@ from dra_infra.review.reviews import find_dangers
 from dra_infra.review.rollout import Rollout
 
 
-def rollout(replicas, **rolling):
-    return Rollout.of({"spec": {"strategy": {"rollingUpdate": rolling}}}, replicas)
+def rollout(replicas, **fields):
+    return Rollout.of({"spec": {"strategy": {"rollingUpdate": fields}}}, replicas)
 
 
 @pytest.mark.parametrize(
-    ("replicas", "rolling", "surge", "unavailable"),
+    ("replicas", "fields", "surge", "unavailable"),
     [
         (1, {}, 1, 0),
         (4, {}, 1, 1),
@@ -28,8 +29,8 @@ def rollout(replicas, **rolling):
         (3, {"maxSurge": "100%"}, 3, 0),
     ],
 )
-def test_surge_rounds_up_and_unavailable_down(replicas, rolling, surge, unavailable):
-    assert (rollout(replicas, **rolling).surge, rollout(replicas, **rolling).unavailable) == (
+def test_surge_rounds_up_and_unavailable_down(replicas, fields, surge, unavailable):
+    assert (rollout(replicas, **fields).surge, rollout(replicas, **fields).unavailable) == (
         surge,
         unavailable,
     )
@@ -62,12 +63,12 @@ def told(make, nodes, before, after):
     return found
 
 
-def groups(make, *, template="four-1", count=4, image="a", size=2, replicas=2, **rolling):
+def groups(make, *, template="four-1", count=4, image="a", size=2, replicas=2, **fields):
     pods = {"spec": make.pod_spec(template=template, image=image)}
     spec = {
         "replicas": replicas,
         "leaderWorkerTemplate": {"size": size, "workerTemplate": pods},
-        "rolloutStrategy": {"rollingUpdateConfiguration": rolling},
+        "rolloutStrategy": {"rollingUpdateConfiguration": fields},
     }
     made = make.object("LeaderWorkerSet", "serve", spec, api_version="leaderworkerset.x-k8s.io/v1")
     return [make.template("four", template, count=count), made]
@@ -95,10 +96,21 @@ def test_without_a_surge_a_group_goes_first_and_only_larger_groups_have_no_room(
     assert kept.message.endswith("played through on small, the new group finds a place")
 
 
-@pytest.mark.parametrize("rolling", ["[unknown]", [], {"maxSurge": []}])
-def test_a_way_to_exchange_groups_that_cannot_be_read_is_the_default(make, rolling):
+def test_a_rollout_of_groups_that_takes_too_many_steps_is_not_decided(make, monkeypatch):
+    """Wherever the steps run out, also while it is asked what the group that hangs lacks."""
+    before, after = (groups(make, replicas=1, size=3, image=image, **SURGE) for image in "ab")
+    said = []
+    for most in range(40):
+        monkeypatch.setattr(rolling, "MAX_EFFORT", most)
+        said.append("small" in told(make, 2, before, after).message)
+    assert said == sorted(said)
+    assert set(said) == {False, True}
+
+
+@pytest.mark.parametrize("written", ["[unknown]", [], {"maxSurge": []}])
+def test_a_way_to_exchange_groups_that_cannot_be_read_is_the_default(make, written):
     before, after = groups(make), groups(make, image="b")
-    after[1].manifest["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = rolling
+    after[1].manifest["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = written
     assert told(make, 3, before, after).code == "pods-changed"
 
 
