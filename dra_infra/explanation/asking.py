@@ -27,7 +27,7 @@ from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import (
     find_shortages,
@@ -119,7 +119,7 @@ class ClusterContext:
         if template is not None:
             extended = self._extended(template, known.values())
             if not self.is_blind:
-                room = self._places(template, extended, refusals)
+                room = self._places(template, extended, refusals, waits=waits)
             claims += self._made_for(template, extended, has_claims=bool(claims))
             pods = max(template.replicas or 1, 1)
         slices = [_stored(each, self.release) for each in self.fleet.slices]
@@ -154,7 +154,12 @@ class ClusterContext:
         return [AskedClaim(claim=claim, name=f"extended resources of {owner}", is_generated=True)]
 
     def _places(
-        self, template: PodTemplate, extended: ExtendedDemand | None, refusals: Mapping[str, list[str]]
+        self,
+        template: PodTemplate,
+        extended: ExtendedDemand | None,
+        refusals: Mapping[str, list[str]],
+        *,
+        waits: bool,
     ) -> dict[str, int]:
         """For how many such pods each node has room; the reasons of those that have none are added to *refusals*."""
         asked = pod_requests(template.spec)
@@ -178,6 +183,9 @@ class ClusterContext:
             served = [
                 name for name in (extended.names if extended is not None else ()) if name not in by_devices
             ]
+            named = template.spec.get("nodeName") if waits else None
+            if named == node.name and by_devices:
+                reasons.append(f"{goes_round(named)} makes the claim for its extended resources")
             if served:
                 reasons.append(f"a device plugin serves {', '.join(served)} there, which is not looked at")
             wanted = {name: amount for name, amount in asked.items() if name not in by_devices}

@@ -31,7 +31,7 @@ from dra_infra.kubernetes.api.workload_kinds import Gang
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ExtendedDemand
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.placement.placement import Reason
 from dra_infra.program_objects import SECRET, UNKNOWN
@@ -153,6 +153,7 @@ class ExtendedClaim:
         namespace: Of the pod.
         classes: Manifests of the known classes by name.
         has_claims: Whether the pod has claims of its own.
+        node_name: The node that the pod names, by which nobody makes it a claim.
     """
 
     def __init__(
@@ -162,11 +163,12 @@ class ExtendedClaim:
         classes: Mapping[str, Mapping[str, Any]],
         *,
         has_claims: bool,
+        node_name: object = None,
     ) -> None:
         self.demand = demand
         self._ref = ObjectRef(kind="ResourceClaim", name=CLAIM_ENTRY, namespace=namespace)
         self._classes = classes
-        self._has_claims = has_claims
+        self._has_claims, self._node_name = has_claims, node_name
         self._entries: dict[tuple[str, ...], Entry | Undecided | None] = {}
 
     def entry_for(self, offered: Amounts) -> Entry | Undecided | None:
@@ -177,7 +179,9 @@ class ExtendedClaim:
         return self._entries[names]
 
     def refusal_for(self, offered: Amounts) -> str:
-        """Why the pod never starts on such a node although it may go there; empty when it does."""
+        """Why the pod never starts on such a node although it may go there, or has no devices; empty when it has."""
+        if self._node_name and self.demand.by_devices(offered):
+            return f"{goes_round(self._node_name)} makes the claim for its extended resources"
         if not self.demand.is_stuck(offered, has_claims=self._has_claims):
             return ""
         return (
@@ -214,7 +218,7 @@ class PodPlan:
         extended: Extended resources that device classes serve.
         made: The objects that are made for one pod, in order: what they are, and what they count for in quotas.
         spec: The pod spec as it is stored.
-        refusal: Why it never starts on the nodes that the plan is for; see `at`.
+        refusal: Why it never starts on the nodes that the plan is for, or has no devices there; see `at`.
     """
 
     entries: tuple[Entry, ...]

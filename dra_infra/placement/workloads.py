@@ -259,19 +259,21 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     except ValueError as error:
         if not reasons:
             reasons.append(Reason(code="object-malformed", message=f"{owner}: {template.path}: {error}"))
-    extended = None if reasons else _read_extended(spec, requests, owner, objects, has_claims=bool(entries))
+    # A pod that was read from a cluster has its node from the scheduler.
+    is_bound = owner.kind == "Pod" and bool(manifest.get("status"))
+    named = None if is_bound else spec.get("nodeName")
+    extended = None if reasons else _read_extended(spec, requests, owner, objects, entries, named)
     if isinstance(extended, Undecided):
         reasons.extend(extended.reasons)
         extended = None
     daemon, gang = owner.kind == "DaemonSet", template.gang or _find_gang(template, objects)
     decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
-    # A pod that was read from a cluster has its node from the scheduler.
-    waits = bool(entries) and not (owner.kind == "Pod" and manifest.get("status"))
+    waits = bool(entries and named)
     plan = PodPlan(
         entries=tuple(entries),
         requests=requests,
         filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits),
-        filter_key=json.dumps([decisive, daemon, waits], sort_keys=True, default=str),
+        filter_key=json.dumps([decisive, daemon, waits, named], sort_keys=True, default=str),
         shape=_read_shape(template, spec),
         extended=extended,
         made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),
@@ -320,7 +322,12 @@ def _read_shape(template: PodTemplate, spec: Mapping[str, Any]) -> PodShape:
 
 
 def _read_extended(
-    spec: Mapping[str, Any], requests: Amounts, owner: ObjectRef, objects: ProgramObjects, *, has_claims: bool
+    spec: Mapping[str, Any],
+    requests: Amounts,
+    owner: ObjectRef,
+    objects: ProgramObjects,
+    entries: Sequence[Entry],
+    node_name: object,
 ) -> ExtendedClaim | Undecided | None:
     served = objects.served
     reasons = [
@@ -339,7 +346,8 @@ def _read_extended(
     demand = served.find(spec, requests)
     if reasons or demand is None:
         return Undecided(tuple(reasons)) if reasons else None
-    claim = ExtendedClaim(demand, owner.namespace, objects.classes, has_claims=has_claims)
+    asked = demand, owner.namespace, objects.classes
+    claim = ExtendedClaim(*asked, has_claims=bool(entries), node_name=node_name)
     # With no device plugin anywhere it asks for all of them.
     entry = claim.entry_for({})
     return entry if isinstance(entry, Undecided) else claim

@@ -60,7 +60,7 @@ class NodeFilter:
     def refusals(self, node: Node) -> Iterator[str]:
         """All reasons why the pod may not run on the node, in order."""
         if self._waits:
-            yield f"spec.nodeName {self._node_name} takes the pod round the scheduler, which alone allocates its claims"
+            yield f"{goes_round(self._node_name)} allocates its claims"
         elif self._node_name and self._node_name != node.name:
             yield f"spec.nodeName asks for {self._node_name}"
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
@@ -92,6 +92,11 @@ class NodeFilter:
             mapping(self._required), node.labels, node.name
         ):
             yield "required node affinity matches no term"
+
+
+def goes_round(node_name: object) -> str:
+    """Tells that a pod which names its node lacks what the scheduler does; what that is follows."""
+    return f"spec.nodeName {node_name} takes the pod round the scheduler, which alone"
 
 
 def tolerates(tolerations: Sequence[Mapping[str, Any]], taint: NodeTaint) -> bool:

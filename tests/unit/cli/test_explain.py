@@ -480,6 +480,21 @@ def test_extended_resources_that_a_class_serves_are_explained_too(command, tmp_p
     assert "ask for 8 instead of 9 in request container-0-request-0" in said.out
 
 
+def test_nobody_makes_a_claim_for_extended_resources_of_a_pod_that_names_its_node(command, tmp_path):
+    served = a_class()
+    served["spec"]["extendedResourceName"] = "example.com/gpu"
+    container = {"name": "c", "image": "i", "resources": {"limits": {"example.com/gpu": "1"}}}
+    pod = a_pod(resourceClaims=[], containers=[container], nodeName="hgx-h100-1")
+    write(tmp_path, served, pod)
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100 x 2", cwd=tmp_path)
+    assert said.code == 1
+    assert (
+        "8 on nodes that refuse the pod: spec.nodeName hgx-h100-1 takes the pod round the scheduler, which alone "
+        "makes the claim for its extended resources" in said.out
+    )
+    assert "(delete it: the scheduler then chooses among these nodes)" in said.out
+
+
 def test_a_taint_rule_of_a_snapshot_keeps_devices_away(command, tmp_path):
     rule = {
         "apiVersion": "resource.k8s.io/v1",

@@ -233,6 +233,29 @@ def test_the_device_plugin_of_a_node_serves_it_there(build):
     assert [(each.code, each.example) for each in answer.reasons] == [("node-too-small", "small")]
 
 
+def test_only_a_device_plugin_serves_an_extended_resource_to_a_pod_that_names_its_node(build):
+    room = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+    nodes = [
+        build.a_node("dra", allocatable=room),
+        build.a_node("plugin", allocatable={**room, GPU: "4"}),
+    ]
+    fleet = build.a_fleet(build.gpus("dra"), nodes=nodes)
+
+    def answer(node, **more):
+        pod = build.a_pod("p", requests={GPU: "2"}, nodeName=node) | more
+        (found,) = place([build.a_class(extendedResourceName=GPU), pod], fleet).workloads
+        return found
+
+    assert [(each.node, len(each.devices)) for each in answer("plugin").nodes] == [("plugin", 0)]
+    assert [(each.node, len(each.devices)) for each in answer("dra", status={"phase": "Running"}).nodes] == [
+        ("dra", 2)
+    ]
+    unserved = answer("dra")
+    assert unserved.verdict == "does-not-fit"
+    told = "spec.nodeName dra takes the pod round the scheduler, which alone makes the claim for its extended"
+    assert any(told in each.message for each in unserved.reasons)
+
+
 def test_a_pod_may_have_claims_beside_extended_resources(build):
     manifests = program(build, by_resource(build, "p", "2", GPU, "template:t"))
     manifests[0] = build.a_class(extendedResourceName=GPU)
