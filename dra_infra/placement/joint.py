@@ -23,7 +23,7 @@ from typing import Any
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim, count_object
@@ -283,6 +283,7 @@ def open_program(
     notes += [
         f"ResourceClaim {namespace}/{name} is allocated, so pods that use it go where it can be used"
         for namespace, name in sorted(objects.joined)
+        if value_at(objects.held[namespace, name], "status", "allocation")
     ]
     for number, each in enumerate(others):
         if number >= len(evicted) and isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):

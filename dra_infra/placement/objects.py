@@ -12,7 +12,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
@@ -69,9 +69,12 @@ class ProgramObjects:
                 named = "ResourceClaimTemplate", made["metadata"]["name"]
                 self._claims.setdefault(named, []).append((namespace, made))
         self.held = {
-            identity_of(each): each for each in taken.templates if value_at(each, "status", "allocation")
+            identity_of(each): each
+            for each in taken.templates
+            if value_at(each, "status", "allocation")
+            or (kind_of(each) == "ResourceClaim" and value_at(each, "metadata", "deletionTimestamp"))
         }
-        """Claims of others that are allocated and stay so, by namespace and name."""
+        """Claims of others that are allocated and stay so, or are being deleted, by namespace and name."""
         self.joined: dict[tuple[str, str], set[ObjectRef]] = {}
         """Claims of others that pods of the program use too, with the objects of these pods."""
         self.served = self._find_served(shipped)

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
@@ -27,7 +26,7 @@ from dra_infra.kubernetes.scheduler import node_filters
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, REQUIRED, PodShape, read_shape
+from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.placement.demand import (
     ONLY_AFTER_UP,
@@ -38,7 +37,7 @@ from dra_infra.placement.demand import (
     Workload,
     find_unknown,
 )
-from dra_infra.placement.objects import SCALERS, ProgramObjects, count_seats, identity_of, target_of
+from dra_infra.placement.objects import SCALERS, ProgramObjects, identity_of, target_of
 from dra_infra.placement.placement import Reason
 
 _REVISION: Final = {
@@ -196,58 +195,33 @@ def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
     return _read_workload(template, {}, objects)
 
 
-def at_allocations(template: PodTemplate, held: Mapping[tuple[str, str], Mapping[str, Any]]) -> PodTemplate:
-    """The pods without claims of others that are allocated already, on nodes from which these can be used.
-
-    A claim stays among their entries where it has not room for all of them.
+def at_allocations(
+    template: PodTemplate, held: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> tuple[PodTemplate, list[Mapping[str, Any]]]:
+    """The pods without claims of others that are allocated already, and these claims.
 
     Args:
         template: The pods.
         held: The claims by namespace and name.
     """
-    spec, entries = template.spec, mappings(template.spec.get("resourceClaims"))
+    entries, left, used = mappings(template.spec.get("resourceClaims")), [], []
     for entry in entries:
         claim = held.get((template.owner.namespace or "default", str(entry.get("resourceClaimName"))))
-        if claim and (template.most or template.replicas or 0) <= count_seats(claim):
-            left = [each for each in mappings(spec.get("resourceClaims")) if each != entry]
-            selector = value_at(claim, "status", "allocation", "nodeSelector")
-            spec = _on_nodes({**spec, "resourceClaims": left}, selector)
-    return replace(template, spec=spec)
-
-
-def _on_nodes(spec: Mapping[str, Any], selector: Any) -> Mapping[str, Any]:
-    """A pod spec that requires what a node selector does, too; None selects all nodes."""
-    if selector is None:
-        return spec
-    terms = mappings(value_at(selector, "nodeSelectorTerms"))
-    affinity = mapping(spec.get("affinity"))
-    of_nodes = mapping(affinity.get("nodeAffinity"))
-    if of_nodes.get(REQUIRED) is not None:
-        # Either is a list of which one term has to hold, and a term without a requirement holds nowhere.
-        terms = [
-            {key: [*mappings(own.get(key)), *mappings(term.get(key))] for key in _REQUIREMENTS}
-            for own in mappings(value_at(of_nodes, REQUIRED, "nodeSelectorTerms"))
-            if any(own.get(key) for key in _REQUIREMENTS)
-            for term in terms
-        ]
-    of_nodes = {**of_nodes, REQUIRED: {"nodeSelectorTerms": terms}}
-    return {**spec, "affinity": {**affinity, "nodeAffinity": of_nodes}}
-
-
-_REQUIREMENTS: Final = ("matchExpressions", "matchFields")
+        used += [claim] if claim else []
+        left += [] if claim else [entry]
+    return replace(template, spec={**template.spec, "resourceClaims": left}) if used else template, used
 
 
 def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects) -> Workload:
-    owner, written = template.owner, template.claims
-    template = at_allocations(template, objects.held)
-    gone = [str(each.claim_name) for each in written if each not in template.claims]
-    for name in gone:
-        objects.joined.setdefault((owner.namespace or "default", name), set()).add(owner)
+    owner = template.owner
+    template, used = at_allocations(template, objects.held)
+    for claim in used:
+        objects.joined.setdefault(identity_of(claim), set()).add(owner)
     spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
-    for claim in () if reasons else template.claims:
-        found = _read_entry(claim, template, objects)
+    for each in () if reasons else template.claims:
+        found = _read_entry(each, template, objects)
         if isinstance(found, Entry):
             entries.append(found)
         else:
@@ -272,8 +246,10 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     plan = PodPlan(
         entries=tuple(entries),
         requests=requests,
-        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits),
-        filter_key=json.dumps([decisive, daemon, waits, named], sort_keys=True, default=str),
+        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits, claims=used),
+        filter_key=json.dumps(
+            [decisive, daemon, waits, named, [*map(str, map(ref_of, used))]], sort_keys=True, default=str
+        ),
         shape=_read_shape(template, spec),
         extended=extended,
         made=() if reasons else tuple(_find_made(entries, requests, extended, objects)),
@@ -427,9 +403,7 @@ def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObj
     if isinstance(demand, Undecided):
         return list(demand.reasons)
     if shared and (ref.namespace, ref.name) in objects.held:
-        message = (
-            f"{ref} is allocated, and has not room for all pods of {owner}: at most {MAX_RESERVED} may use it"
-        )
+        message = f"{ref} is allocated, and whether {owner} is in its namespace is not known"
         return [Reason(code="not-modelled", message=message)]
     return Entry(name=claim.name, object=ref, demand=demand, shared=shared)
 

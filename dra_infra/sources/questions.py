@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -12,7 +12,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
-from dra_infra.kubernetes.api.manifests import name_of
+from dra_infra.kubernetes.api.manifests import name_of, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -57,22 +57,16 @@ def ask_program(
     template = _choose(subject, list(find_pod_templates(with_runtime(manifest, manifests), kinds)), part)
     if template is None:
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
-    subject, written = replace(subject, part=template.owner.part), template
-    template = at_allocations(template, held)
-    namespace = template.owner.namespace or "default"
-    allocated = [
-        held[namespace, str(each.claim_name)] for each in written.claims if each not in template.claims
-    ]
-    elsewhere = {str(ref_of(each)): result for each in allocated if (result := read_allocation(each))}
-    # The nodes of claims are told as theirs, and not as what the pod itself requires.
-    template = replace(template, spec={**template.spec, "affinity": written.spec.get("affinity")})
+    subject = replace(subject, part=template.owner.part)
+    template, used = at_allocations(template, held)
+    elsewhere = {str(ref_of(each)): result for each in used if (result := read_allocation(each))}
     # The driver's controller makes templates of ComputeDomains.
     made = [
         each
         for domain in manifests
         if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
     ]
-    needed, causes = [], list[Problem]()
+    needed, causes = [], [*_going(used)]
     for entry in template.claims:
         kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
         name = str(entry.claim_name or entry.template_name or "")
@@ -98,7 +92,7 @@ def ask_program(
             question = replace(question, priority=priority)
     except ValueError as error:
         causes.append(_malformed(subject, template, error))
-    if question is not None and not question.claims and template.claims == written.claims:
+    if question is not None and not question.claims and not used:
         causes.append(_without_claims(subject))
         question = None
     return Asking(
@@ -187,6 +181,17 @@ def _missing(ref: ObjectRef, subject: ObjectRef, entry: str) -> Problem:
         if ref.name
         else "write resourceClaimTemplateName or resourceClaimName",
     )
+
+
+def _going(claims: Sequence[Manifest]) -> Iterator[Problem]:
+    for each in claims:
+        if value_at(each, "metadata", "deletionTimestamp"):
+            yield Problem(
+                path=str(ref_of(each)),
+                code="claim-deleting",
+                message="it is being deleted: no pod gets it any more",
+                hint="its pods must end first; then create it anew",
+            )
 
 
 def _made_by_controller(subject: ObjectRef, template: PodTemplate) -> Problem:

@@ -1,4 +1,4 @@
-"""The scheduler's filters that look at one node and one pod only: name, cordon, taints, selector and affinity.
+"""The scheduler's filters that look at one node and one pod only: name, cordon, taints, selector, affinity, and allocated claims.
 
 They run in the order of the default plugins. The first one that refuses gives the scheduler's reason.
 """
@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.metadata import ref_of
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 
 _CORDON = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -38,9 +39,18 @@ class NodeFilter:
         daemon: Whether a DaemonSet makes the pod.
         waits: Whether the pod has claims that only the scheduler allocates, and by which it is not placed where it names
             its node: the kubelet of that node waits for them.
+        claims: Claims of the pod that are allocated, or on their way out.
     """
 
-    def __init__(self, spec: Mapping[str, Any], *, daemon: bool = False, waits: bool = False) -> None:
+    def __init__(
+        self,
+        spec: Mapping[str, Any],
+        *,
+        daemon: bool = False,
+        waits: bool = False,
+        claims: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self._claims = claims
         self._node_name = spec.get("nodeName")
         self._waits = waits and bool(self._node_name)
         self._labels = mapping(spec.get("nodeSelector"))
@@ -67,6 +77,15 @@ class NodeFilter:
             yield "the node is cordoned"
         yield from self._refuse_taints(node)
         yield from self._refuse_labels(node)
+        for claim in self._claims:
+            selector = value_at(claim, "status", "allocation", "nodeSelector")
+            if value_at(claim, "metadata", "deletionTimestamp"):
+                # No pod gets it any more: foreachPodResourceClaim of the plugin DynamicResources.
+                yield f"{ref_of(claim)} is being deleted"
+            elif selector is not None and not matches_node_selector(
+                mapping(selector), node.labels, node.name
+            ):
+                yield f"{ref_of(claim)} is allocated, and not for this node"
 
     def refuse_taints(self, node: Node) -> str:
         """The first taint that is not tolerated; TaintToleration."""

@@ -628,6 +628,19 @@ def test_a_pod_whose_claim_has_devices_elsewhere_is_told_where_it_may_go(command
     assert "hgx-h100-0: ResourceClaim ml/shared is allocated, and not for this node" in said.out
 
 
+def test_pods_of_a_program_wait_for_a_claim_that_is_being_deleted(command, tmp_path):
+    claim = a_claim("shared", "gpu-0", node="hgx-h100-0")
+    claim["metadata"]["deletionTimestamp"] = "2026-11-01T00:00:00Z"
+    write(tmp_path, *load_fleet("hgx-h100").to_manifests(), a_class(), claim, name="c.yaml")
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}]))
+    said = command("explain", "pod/train", "mine", "--snapshot", "c.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert (
+        "✗ ResourceClaim ml/shared: it is being deleted: no pod gets it any more [claim-deleting]" in said.out
+    )
+
+
 def test_a_code_is_told_without_files_and_without_a_cluster(command, tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     said = command("explain", "too-many-devices", cwd=tmp_path)

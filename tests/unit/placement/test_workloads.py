@@ -273,6 +273,23 @@ def test_claims_are_found_in_whatever_way_an_object_names_them(build, spec):
 
 
 @pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({}, "ResourceClaim ml/shared is allocated, and not for this node"),
+        ({"deletionTimestamp": "2026-11-01T00:00:00Z"}, "ResourceClaim ml/shared is being deleted"),
+    ],
+)
+def test_a_claim_of_others_that_pods_cannot_have_is_told_as_the_reason(build, metadata, told):
+    claim = build.a_claim("shared", build.a_request())
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]
+    claim["status"] = {"allocation": {"devices": {}, "nodeSelector": {"nodeSelectorTerms": terms}}}
+    claim["metadata"] |= metadata
+    program = [build.a_class(), build.a_pod("p", "claim:shared")]
+    (found,) = place(program, build.a_fleet(build.gpus("a")), taken=Taken(templates=(claim,))).workloads
+    assert (found.verdict, [each.message for each in found.reasons]) == ("does-not-fit", [told])
+
+
+@pytest.mark.parametrize(
     ("users", "first", "second", "verdict", "more"),
     [
         (100, 56, {"replicas": 100}, "always", [100, 56]),
