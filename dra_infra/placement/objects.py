@@ -12,12 +12,13 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, find_classes, read_demand
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
@@ -127,8 +128,7 @@ class ProgramObjects:
             seats, using = count_seats(self.held[claim]), [each for each in numbers if each[0] in owners]
             number = sum(each for _, each in using)
             if number > seats:
-                text = f"ResourceClaim {'/'.join(claim)} has room for {seats:,} more pods of the {MAX_RESERVED} that may use it"
-                found[using[0][0]] = f"{text}, and {number:,} ask for it"
+                found[using[0][0]] = f"{ref_of(self.held[claim])} {show_crowd(seats, number)}"
         return found
 
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:
@@ -149,6 +149,12 @@ class ProgramObjects:
 def count_seats(claim: Mapping[str, Any]) -> int:
     """How many more pods may use a claim."""
     return max(MAX_RESERVED - len(mappings(value_at(claim, "status", "reservedFor"))), 0)
+
+
+def show_crowd(seats: int, number: int) -> str:
+    """`has room for 1 more pod of the 256 that may use it, and 2 ask for it`."""
+    room = count_of(seats, "more pod")
+    return f"has room for {room} of the {MAX_RESERVED} that may use it, and {number:,} ask for it"
 
 
 def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -86,7 +86,7 @@ def place(
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [*(workloads[number] for number in order), *opened.bystanders]
     made, refused = makers.make_together(wanted)
-    refused = {**refused, **_find_crowded(objects, wanted, fleet)}
+    refused = {**refused, **_find_short_of_domains(objects, wanted, fleet)}
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
@@ -157,23 +157,28 @@ class _Scheduler:
         capacity = count_daemons(self.free, plan) if daemon else self.free.capacity(plan)
         verdict, first = _judge(answer, capacity, replicas, daemon=daemon)
         most, refusal = self._makers.count_alone(workload.owner, plan, max(capacity.pods, replicas))
-        if most < replicas and verdict == "fits":
+        objects = self._makers.program.objects
+        crowded = objects.find_crowded([(workload.owner, replicas)]).get(workload.owner, "")
+        if (crowded or most < replicas) and verdict == "fits":
             verdict = "does-not-fit"
         elif most >= replicas and verdict == "does-not-fit" and answer.candidates:
             verdict, first = self._try_orders(workload, plan, first)
-        left = min(capacity.pods, most, self._makers.program.objects.count_seats(workload.owner)) - replicas
+        most_used = min(most, objects.count_seats(workload.owner))
+        left = min(capacity.pods, most_used) - replicas
         room = max(capacity.pods, replicas if verdict == "fits" else 0)
         reasons = (*first, *self._explain(plan, answer))
         if most < replicas:
             text = show_refusal(most, replicas, refusal)
             reasons = (Reason(code="quota-refuses", message=text), *reasons)
+        if crowded:
+            reasons = (Reason(code="claim-reserved", message=crowded), *reasons)
         return WorkloadPlacement(
             owner=workload.owner,
             replicas=replicas,
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer),
             more_pods=max(left, 0) if verdict == "fits" and not daemon else 0,
-            reasons=(*reasons, *_tell_autoscaled(workload, min(room, most))),
+            reasons=(*reasons, *_tell_autoscaled(workload, min(room, most_used))),
             unmodelled=workload.unmodelled,
             most=workload.most,
         )
@@ -363,7 +368,7 @@ _EXCLUSIVE: Final = {
 pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
 
 
-def _find_crowded(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
+def _find_short_of_domains(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
     """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
     found: dict[ObjectRef, str] = {}
     for manifest in objects.manifests:

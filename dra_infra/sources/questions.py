@@ -18,6 +18,7 @@ from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.placement.demand import find_unknown
+from dra_infra.placement.objects import count_seats, show_crowd
 from dra_infra.placement.workloads import at_allocations
 from dra_infra.specs.compute_domains import channel_template
 
@@ -66,7 +67,7 @@ def ask_program(
         for domain in manifests
         if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
     ]
-    needed, causes = [], [*_going(used)]
+    needed, causes = [], [*_find_unusable(used, template.replicas or 0)]
     for entry in template.claims:
         kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
         name = str(entry.claim_name or entry.template_name or "")
@@ -183,8 +184,15 @@ def _missing(ref: ObjectRef, subject: ObjectRef, entry: str) -> Problem:
     )
 
 
-def _going(claims: Sequence[Manifest]) -> Iterator[Problem]:
+def _find_unusable(claims: Sequence[Manifest], number: int) -> Iterator[Problem]:
     for each in claims:
+        if number > (seats := count_seats(each)):
+            yield Problem(
+                path=str(ref_of(each)),
+                code="claim-reserved",
+                message=f"it {show_crowd(seats, number)}",
+                hint="take a second claim, or one for each pod by a template",
+            )
         if value_at(each, "metadata", "deletionTimestamp"):
             yield Problem(
                 path=str(ref_of(each)),

@@ -641,6 +641,17 @@ def test_pods_of_a_program_wait_for_a_claim_that_is_being_deleted(command, tmp_p
     )
 
 
+def test_pods_of_a_program_wait_for_a_claim_that_too_many_use(command, tmp_path):
+    claim = a_claim("shared", "gpu-0", node="hgx-h100-0")
+    claim["status"]["reservedFor"] = [{"resource": "pods", "name": f"u{each}"} for each in range(256)]
+    write(tmp_path, *load_fleet("hgx-h100").to_manifests(), a_class(), claim, name="c.yaml")
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}]))
+    said = command("explain", "pod/train", "mine", "--snapshot", "c.yaml", cwd=tmp_path)
+    assert said.code == 1
+    assert "it has room for no more pods of the 256 that may use it, and 1 ask for it [claim-res" in said.out
+
+
 def test_a_code_is_told_without_files_and_without_a_cluster(command, tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     said = command("explain", "too-many-devices", cwd=tmp_path)

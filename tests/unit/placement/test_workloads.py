@@ -316,3 +316,17 @@ def test_an_allocated_claim_has_no_more_users_than_it_may_of_all_workloads_toget
     assert (placement.joint.verdict, [found["first"], found["second"]]) == (verdict, more)
     told = "ResourceClaim ml/shared has room for"
     assert placement.joint.reasons[0].startswith(told) == (verdict == "never")
+
+
+@pytest.mark.parametrize(("pods", "fits"), [(1, "fits"), (2, "does-not-fit")])
+def test_one_workload_with_more_pods_than_may_use_a_claim_does_not_fit(build, pods, fits):
+    claim = build.a_claim("shared", build.a_request())
+    reserved = [{"resource": "pods", "name": f"u{number}"} for number in range(255)]
+    claim["status"] = {"allocation": {"devices": {}}, "reservedFor": reserved}
+    program = [build.a_class(), build.a_deployment("d", "claim:shared", replicas=pods)]
+    placement = place(program, build.a_fleet(build.gpus("a")), taken=Taken(templates=(claim,)))
+    (found,) = placement.workloads
+    assert (found.verdict, placement.joint.verdict) == (fits, "always" if pods == 1 else "never")
+    told = "ResourceClaim ml/shared has room for 1 more pod of the 256 that may use it, and 2 ask for it"
+    said = [("claim-reserved", told)] if pods == 2 else []
+    assert [(each.code, each.message) for each in found.reasons] == said
