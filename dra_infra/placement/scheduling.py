@@ -368,7 +368,9 @@ _EXCLUSIVE: Final = {
 pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
 
 
-def _find_short_of_domains(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
+def _find_short_of_domains(
+    objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet
+) -> dict[ObjectRef, str]:
     """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
     found: dict[ObjectRef, str] = {}
     for manifest in objects.manifests:

@@ -260,9 +260,10 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[A
             holder["completions"], more = number, f"; its completions are {number} instead of {done}"
     for at, scaler in enumerate(manifests):
         if target_of(scaler) == (manifest.get("kind"), *identity_of(manifest)):
-            spec, (low, high, *_) = mapping(scaler.get("spec")), SCALERS[scaler["kind"]]
+            spec, (low, high, _, otherwise) = mapping(scaler.get("spec")), SCALERS[scaler["kind"]]
             manifests[at] = {**scaler, "spec": {**spec, low: number, high: number}}
-            before = f"{spec.get(low, 1)} to {spec.get(high, 100)}"
+            most = spec.get(high, otherwise)
+            before = f"{spec.get(low, 1)} {'or more' if most is None else f'to {most}'}"
             more = f"; {low} and {high} of {scaler['kind']} {identity_of(scaler)[1]} are {number}"
     return before, more
 

@@ -154,7 +154,8 @@ def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str,
             spec, (low, high, floor, otherwise) = mapping(manifest.get("spec")), SCALERS[manifest["kind"]]
             least, most = spec.get(low, 1), spec.get(high, otherwise)
             if isinstance(least, int) and isinstance(most, int):
-                found[target] = max(least, floor), max(least, most)
+                most = max(least, most)
+                found[target] = min(max(least, floor), most), most
     return found
 
 

@@ -275,7 +275,8 @@ def test_an_autoscaler_without_a_least_number_keeps_one_pod(build):
 
 @pytest.mark.parametrize(
     ("bounds", "told"),
-    [({}, (1, 100)), ({"minReplicaCount": 0, "maxReplicaCount": 30}, (1, 30)), ({"minReplicaCount": 3}, (3, 100))],
+    [({}, (1, 100)), ({"minReplicaCount": 0, "maxReplicaCount": 30}, (1, 30)), ({"minReplicaCount": 3}, (3, 100)),
+     ({"minReplicaCount": 0, "maxReplicaCount": 0}, (0, 0))],
 )  # fmt: skip
 def test_an_autoscaler_of_keda_counts_as_one_of_kubernetes(build, bounds, told):
     spec = {"scaleTargetRef": {"name": "serve"}, **bounds}

@@ -136,6 +136,13 @@ def test_scaling_what_an_autoscaler_scales_sets_its_fewest_and_its_most(build):
     assert notes == (f"{told} HorizontalPodAutoscaler h are 9",)
 
 
+def test_an_autoscaler_of_kubernetes_has_no_most_but_its_own(build):
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "minReplicas": 2}
+    scaler = build.an_object("HorizontalPodAutoscaler", "h", apiVersion="autoscaling/v2", spec=spec)
+    _, notes = scale([build.a_deployment("d", "template:t"), scaler], {"deployment/d": 9})
+    assert notes[0].startswith("what if: deployment/d has 9 pods instead of 2 or more; ")
+
+
 @pytest.mark.parametrize(
     ("target", "number", "code"), [("deployment/x", 3, "scale-unknown"), ("deployment/d", -1, "scale-number")]
 )
