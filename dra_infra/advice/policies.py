@@ -207,7 +207,7 @@ def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Ma
     """Finds what is wrong with the policies themselves, each with its manifest.
 
     Codes: `policy-invalid` for one that the API server does not take, or whose binding, `policy-not-bound` for one that nothing
-    is held to, and `policy-not-decided` for one that has no rule for what is created, and some for updates.
+    is held to, and `policy-not-decided` for one that has a rule for updates of something, and none for what is created of it.
     """
     releases = target.releases
     told: dict[tuple[int, Problem], list[str]] = {}
@@ -217,8 +217,8 @@ def check_policies(found: PolicySet, target: ClusterTarget) -> Iterator[tuple[Ma
             problems = [_invalid(path, text) for path, text in policy.refusals]
             if not court.is_bound(policy):
                 problems.append(_unbound(policy.name))
-            elif not problems and _is_for_updates(found.policies[index]):
-                problems.append(_for_updates(policy.name))
+            elif not problems and (changed := _find_only_changed(found.policies[index])):
+                problems.append(_for_updates(policy.name, changed))
             for problem in problems:
                 told.setdefault((index, problem), []).append(release.minor)
     for (index, problem), minors in told.items():
@@ -273,19 +273,35 @@ def _invalid(path: str, text: str) -> Problem:
     return Problem(path=path, code="policy-invalid", message=text, hint=hint)
 
 
-def _is_for_updates(policy: Mapping[str, Any]) -> bool:
-    rules = mappings(value_at(policy, "spec", "matchConstraints", "resourceRules"))
-    lists = [each for rule in rules if isinstance(each := rule.get("operations"), list)]
-    asked = {str(operation) for each in lists for operation in each}
-    return "UPDATE" in asked and not asked & {"CREATE", "*"}
+def _find_only_changed(policy: Mapping[str, Any]) -> list[str]:
+    """The resources for which a policy has a rule on updates, and none on what is created; without subresources, which nobody writes."""
+    made, changed = set[tuple[str, str]](), set[tuple[str, str]]()
+    for rule in mappings(value_at(policy, "spec", "matchConstraints", "resourceRules")):
+        groups, resources, operations = (
+            [*map(str, each)] if isinstance(each := rule.get(name), list) else []
+            for name in ("apiGroups", "resources", "operations")
+        )
+        pairs = {(group, each) for group in groups for each in resources if "/" not in each or each == "*/*"}
+        if {"CREATE", "*"} & {*operations}:
+            made |= pairs
+        elif "UPDATE" in operations:
+            changed |= pairs
+    # A star stands for every group and resource.
+    return sorted(
+        {
+            name
+            for group, name in changed
+            if made.isdisjoint((of, each) for of in (group, "*") for each in (name, "*", "*/*"))
+        }
+    )
 
 
-def _for_updates(name: str) -> Problem:
+def _for_updates(name: str, resources: Sequence[str]) -> Problem:
     return Problem(
         path="spec.matchConstraints.resourceRules",
         code="policy-not-decided",
         message=f"what ValidatingAdmissionPolicy '{name}' says of changes is known to the API server alone: it has rules for UPDATE "
-        "and none for CREATE, and objects are judged here as if they were created",
+        f"of {', '.join(resources)} and none for CREATE, and objects are judged here as if they were created",
         hint="ask the API server, which has the old objects: kubectl apply --dry-run=server",
         severity="warning",
     )

@@ -304,6 +304,33 @@ def test_a_policy_for_changes_alone_is_told_as_not_asked(operations: str, is_tol
     assert bool([*ask_policies([CLAIM], found, TARGET)]) is not {"CREATE", "*"}.isdisjoint(operations.split())
 
 
+@pytest.mark.parametrize(
+    ("created", "told"),
+    [
+        (("", "configmaps"), "UPDATE of resourceclaims and"),
+        (("apps", "*"), "UPDATE of resourceclaims and"),
+        (("resource.k8s.io", "*"), ""),
+        (("*", "*/*"), ""),
+        (("*", "resourceclaims"), ""),
+    ],
+)
+def test_a_rule_for_what_is_created_counts_for_what_it_is_about(created: tuple[str, str], told: str):
+    written = policy("false")
+    (rule,) = written["spec"]["matchConstraints"]["resourceRules"]
+    rules = [
+        {
+            **rule,
+            "operations": ["UPDATE"],
+            "apiGroups": ["resource.k8s.io"],
+            "resources": ["resourceclaims", "pods/status"],
+        },
+        {**rule, "operations": ["CREATE"], "apiGroups": [created[0]], "resources": [created[1]]},
+    ]
+    written["spec"]["matchConstraints"]["resourceRules"] = rules
+    found = [each for _, each in check_policies(PolicySet.gather([written, binding()]), TARGET)]
+    assert [told in each.message for each in found] == ([True] if told else [])
+
+
 def test_a_binding_that_the_server_cannot_read_is_told():
     broken = {**binding(), "spec": {"policyName": "p", "validationActions": 7}}
     ((manifest, problem),) = check_policies(PolicySet.gather([policy("true"), broken]), TARGET)
