@@ -25,7 +25,7 @@ from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_reque
 HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
 """Codes of what is told of workloads that Kueue never admits."""
 
-_Known: TypeAlias = Mapping[tuple[str, str, str], Mapping[str, Any]]
+_Known: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
 """Objects by kind, namespace and name; one without a namespace is in `default`."""
 
 _OF_PODS: Final = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
@@ -60,16 +60,25 @@ def find_held(
     ]
     if not queued:
         return
-    known = {(str(each.get("kind")), *_key(each)): each for each in (*beside, *objects)}
+    known: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
+    for each in (*beside, *objects):
+        namespace, name = _key(each)
+        known.setdefault(str(each.get("kind")), {}).setdefault(namespace, {})[name] = each
     templates = {
         _key(each): index for index, each in enumerate(objects) if each.get("kind") == "ResourceClaimTemplate"
     }
-    covered = {name for key, each in known.items() if key[0] == "ClusterQueue" for name in _amounts_of(each)}
+    covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
+    classes = {
+        str(value_at(each, "spec", "extendedResourceName")): f"{name}{DEVICES}"
+        for name, each in _find(known, "DeviceClass").items()
+    }
     for index, manifest in queued:
         parts = list(find_pod_templates(manifest))
         found = [each for pods in parts for each in _of_pods(pods, index, objects, templates, covered)]
         # What is refused whatever the amounts is not counted.
-        for code, message, hint in _of_account(manifest, parts, known) if parts and not found else ():
+        for code, message, hint in (
+            _of_account(manifest, parts, known, classes) if parts and not found else ()
+        ):
             found.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
         yield from ((where, parts[0].owner.whole, problem) for where, problem in found)
 
@@ -94,24 +103,26 @@ def _of_pods(
 
 
 def _of_account(
-    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known
+    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, classes: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
     """Code, message and hint of what Kueue's account says, in numbers; nothing where no queues are known."""
     owner, (namespace, _) = parts[0].owner.whole, _key(manifest)
     queue = str(value_at(manifest, "metadata", "labels", QUEUE_LABEL))
-    queues = sorted(key[2] for key in known if key[:2] == ("LocalQueue", namespace))
-    local = known.get(("LocalQueue", namespace, queue))
+    queues = _find(known, "LocalQueue", namespace)
+    local = queues.get(queue)
     name = str(value_at(local, "spec", "clusterQueue"))
-    there = known.get(("ClusterQueue", "default", name))
+    there = _find(known, "ClusterQueue").get(name)
     amounts = _amounts_of(there or {})
-    others = any(key[0] == ("ClusterQueue" if local else "LocalQueue") for key in known)
-    if there is None and others and not {UNKNOWN, SECRET} & {namespace, queue, name}:
+    others = "ClusterQueue" if local else "LocalQueue"
+    if there is None and others in known and not {UNKNOWN, SECRET} & {namespace, queue, name}:
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
-        hint = f"write {QUEUE_LABEL}: {queues[0]}" if queues and not local else f"add {missing}"
+        hint = f"write {QUEUE_LABEL}: {min(queues)}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
     # Under any of these a mapping of Kueue's configuration, which nobody reads here, may count another class.
     spare = [each for each in amounts if not each.startswith(_OF_PODS)]
-    for resource, amount in sorted(_count(manifest, parts, known, amounts).items()) if amounts else ():
+    for resource, amount in (
+        sorted(_count(manifest, parts, known, classes, amounts).items()) if amounts else ()
+    ):
         given, shown = amounts.get(resource, []), show_amount(resource, amount)
         # The pods of one part have all of it from one flavor.
         most = max(given, default=0) if len(parts) == 1 else sum(given)
@@ -144,14 +155,13 @@ def _amounts_of(queue: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def _count(
-    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, amounts: Collection[str]
+    manifest: Mapping[str, Any],
+    parts: Sequence[PodTemplate],
+    known: _Known,
+    classes: Mapping[str, str],
+    amounts: Collection[str],
 ) -> Counter[str]:
     """Returns the amounts that Kueue counts for a workload before it admits any of it, by resource."""
-    classes = {
-        str(value_at(each, "spec", "extendedResourceName")): f"{key[2]}{DEVICES}"
-        for key, each in known.items()
-        if key[0] == "DeviceClass"
-    }
     least = str(value_at(manifest, "metadata", "annotations", "kueue.x-k8s.io/job-min-parallelism"))
     total: Counter[str] = Counter()
     for pods in parts:
@@ -163,19 +173,20 @@ def _count(
                 mapped = classes.get(name, name)
                 total[mapped if mapped in amounts else name] += amount * number
         for entry in pods.claims:
-            key = "ResourceClaimTemplate", pods.owner.namespace or "default", str(entry.template_name)
-            for class_name, devices in claim_devices(value_at(known.get(key), "spec", "spec")):
+            templates = _find(known, "ResourceClaimTemplate", pods.owner.namespace or "default")
+            asked = value_at(templates.get(str(entry.template_name)), "spec", "spec")
+            for class_name, devices in claim_devices(asked):
                 total[f"{class_name}{DEVICES}"] += devices * number
     return Counter({name: amount for name, amount in total.items() if name != "pods" or name in amounts})
 
 
 def _show_quota(namespace: str, resource: str, known: _Known) -> str:
     """Tells what the ResourceQuotas of a namespace allow of a resource."""
-    for (kind, where, name), each in sorted(known.items()):
-        hard = read_hard(each) if (kind, where) == ("ResourceQuota", namespace) else {}
+    for name, each in sorted(_find(known, "ResourceQuota", namespace).items()):
+        hard = read_hard(each)
         limit = hard.get(f"requests.{resource}", hard.get(resource))
         if limit is not None:
-            return f"ResourceQuota {where}/{name} allows {show_amount(resource, limit)}"
+            return f"ResourceQuota {namespace}/{name} allows {show_amount(resource, limit)}"
     return "no ResourceQuota limits it"
 
 
@@ -225,6 +236,10 @@ def _of_template(template: Mapping[str, Any], owner: ObjectRef) -> Iterator[Prob
 def _refusal(path: str, message: str, hint: str, code: str = "kueue-refuses") -> Problem:
     told = f"{message}: its pods would be suspended for good"
     return Problem(path=path, code=code, message=told, hint=hint, severity="warning")
+
+
+def _find(known: _Known, kind: str, namespace: str = "default") -> Mapping[str, Mapping[str, Any]]:
+    return known.get(kind, {}).get(namespace, {})
 
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, str]:

@@ -23,6 +23,7 @@ from dra_infra.specs.queues import (
     compile_cluster_queue,
     compile_mappings,
     compile_sources,
+    keys_of,
     warn_of_sources,
 )
 from dra_infra.specs.requests import NamedClass
@@ -159,9 +160,13 @@ class KueueQueue(Component):
         known = [each for each in class_names(counted) if isinstance(each, str)]
         mappings = [*compile_mappings(known), *compile_sources(charged)]
         provider = self.get_provider("kubernetes:core/v1:Namespace")
-        others = mappings_of_run().setdefault(provider.pulumi_resource_name if provider else "", [])
+        others = mappings_of_run().setdefault(provider.pulumi_resource_name if provider else "", {})
         self._report([*check_together(mappings, others)])
-        others += ((self.label, each) for each in mappings)
+        for each in mappings:
+            for key in keys_of(each):
+                there = others.setdefault(key, [])
+                # What is counted in the same way is at odds with the same others.
+                there += [(self.label, each)] if each not in (other for _, other in there) else []
 
     def _make(
         self,

@@ -34,7 +34,7 @@ class _Run:
     problems: list[Problem] = field(default_factory=list)
     targets: dict[str, ClusterTarget] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
-    mappings: dict[str, list[tuple[str, Mapping[str, Any]]]] = field(default_factory=dict)
+    mappings: dict[str, dict[str, list[tuple[str, Mapping[str, Any]]]]] = field(default_factory=dict)
 
 
 # Each run has a root stack resource of its own, and several runs may share a process in tests.
@@ -62,8 +62,8 @@ def classes_elsewhere_of_run() -> set[str]:
     return _run().elsewhere
 
 
-def mappings_of_run() -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
-    """Returns what queues of the current run need in Kueue's configuration, with their labels, by the name of their provider."""
+def mappings_of_run() -> dict[str, dict[str, list[tuple[str, Mapping[str, Any]]]]]:
+    """Returns what queues of the current run need in Kueue's configuration, with their labels, by the name of their provider and `keys_of`."""
     return _run().mappings
 
 

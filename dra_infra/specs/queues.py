@@ -167,18 +167,18 @@ def check_queue(given: Mapping[str, Any], target: ClusterTarget) -> Iterator[Pro
 
 
 def check_together(
-    mappings: Iterable[Mapping[str, Any]], others: Sequence[tuple[str, Mapping[str, Any]]]
+    mappings: Iterable[Mapping[str, Any]], others: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]
 ) -> Iterator[Problem]:
     """Problems `value-set-twice` of a queue's mappings beside those of other queues, which Kueue reads in one configuration.
 
     Args:
         mappings: Of the queue.
-        others: Those of other queues of the cluster, each with how problems name its queue.
+        others: Those of other queues of the cluster by `keys_of`, each with how problems name its queue.
     """
     for mapping in mappings:
         name, classes = mapping["name"], mapping["deviceClassNames"]
         path = f"sources[{shorten(name)}]" if "sources" in mapping else f"quota[{shorten(classes[0])}]"
-        for label, other in others:
+        for label, other in (each for key in keys_of(mapping) for each in others.get(key, ())):
             both = [each for each in classes if each in other["deviceClassNames"]]
             counters = _counters(mapping), _counters(other)
             if name == other["name"]:
@@ -190,6 +190,11 @@ def check_together(
                 told = "count a class in one way, and one thing under one name"
                 yield Problem(path=path, code="value-set-twice", message=message, hint=told)
                 break
+
+
+def keys_of(mapping: Mapping[str, Any]) -> list[str]:
+    """The name and the classes of a mapping: without any of them in common two mappings are never at odds."""
+    return [mapping["name"], *mapping["deviceClassNames"]]
 
 
 def _counters(mapping: Mapping[str, Any]) -> set[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -474,3 +475,20 @@ def test_a_cluster_queue_that_is_not_there_is_told_where_others_are():
     assert (problem.code, problem.hint) == ("queue-not-known", "add ClusterQueue all")
     assert list(advise_queued([LOCAL, *a_workload()])) == []
     assert list(advise_queued(a_workload())) == []
+
+
+def test_thousands_of_workloads_and_queues_take_a_moment():
+    """Everything is looked up: looking through all for each takes ten seconds and more."""
+    objects: list[Any] = []
+    for number in range(2000):
+        queue = {**a_cluster_queue(), "metadata": {"name": f"q{number}"}}
+        local = {**LOCAL, "spec": {"clusterQueue": f"q{number}"}}
+        namespaced = (local, QUOTA, *a_workload(pods=3))
+        metadata = {"namespace": f"n{number}"}
+        objects += [
+            queue,
+            *({**each, "metadata": {**each["metadata"], **metadata}} for each in namespaced),
+        ]
+    started = time.process_time()
+    assert len(list(advise_queued(objects))) == 2000
+    assert time.process_time() - started < 4
