@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final
 
 from dra_infra.client.kinds import CLASSES, DAEMON_SETS, DEFINITIONS, NODES, SLICES
@@ -22,7 +23,7 @@ from dra_infra.cluster.nvidia import (
 )
 from dra_infra.cutover.sides import given_out_twice, is_of_plugin
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.output.wording import count_of
@@ -40,17 +41,45 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
         spec = mapping(each.get("spec"))
         if spec.get("driver") == GPU_DRIVER:
             published[text(spec.get("nodeName"))] += len(mappings(spec.get("devices")))
-    plugins = [each for each in evidence.of(DAEMON_SETS) if GPU_DRIVER in drivers_of(each)]
+    plugins, kept = _plugins(evidence), nodes_on_plugin(evidence)
     for node in evidence.of(NODES):
         name = name_of(node)
+        if name in kept:
+            yield from _mig(node)
+            continue
         # A cluster without any device is told once, by `driver-missing`.
         if evidence.saw(SLICES) and any(published.values()) and has_gpus(node) and not published.get(name):
             yield _runs_without(node) if name in published else _not_published(node, plugins)
         elif has_gpus(node) and plugins and (refusal := _refusal(node, plugins)):
             yield _cannot_run(node, plugins, refusal)
         if published.get(name):
-            yield from _twice(node, published[name])
+            for resource, amount in _of_plugin(node):
+                yield given_out_twice(name, resource, amount, published[name])
         yield from _mig(node)
+
+
+def nodes_on_plugin(evidence: Evidence) -> frozenset[str]:
+    """Nodes whose GPUs the device plugin gives out, that publish none, and that no DaemonSet of the driver chooses by their labels.
+
+    They are on the plugin on purpose, as in a cut-over nodes are that have not left it.
+    """
+    published = {
+        text(spec.get("nodeName"))
+        for spec in (mapping(each.get("spec")) for each in evidence.of(SLICES))
+        if spec.get("driver") == GPU_DRIVER and spec.get("devices")
+    }
+    plugins = _filters(_plugins(evidence))
+    return frozenset(
+        name_of(each)
+        for each in evidence.of(NODES)
+        if name_of(each) not in published
+        and any(_of_plugin(each))
+        and all(map(NodeFilter.refuse_labels, plugins, repeat(_node(each))))
+    )
+
+
+def _plugins(evidence: Evidence) -> list[Mapping[str, Any]]:
+    return [each for each in evidence.of(DAEMON_SETS) if GPU_DRIVER in drivers_of(each)]
 
 
 def _not_published(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> Problem:
@@ -92,20 +121,20 @@ def _cannot_run(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]], r
 def _refusal(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> str:
     """Why no pod of the DaemonSets may run on a node; empty when one may."""
     plain = _node(node)
-    reasons = [
-        NodeFilter(
-            mapping(mapping(mapping(each.get("spec")).get("template")).get("spec")), daemon=True
-        ).refusal(plain)
-        for each in plugins
-    ]
+    reasons = [each.refusal(plain) for each in _filters(plugins)]
     return "" if not all(reasons) else reasons[0]
 
 
-def _twice(node: Mapping[str, Any], devices: int) -> Iterator[Problem]:
-    allocatable = mapping(mapping(node.get("status")).get("allocatable"))
-    for resource in sorted(allocatable):
-        if is_of_plugin(resource) and str(allocatable[resource]) not in ("", "0"):
-            yield given_out_twice(name_of(node), resource, str(allocatable[resource]), devices)
+def _filters(plugins: Sequence[Mapping[str, Any]]) -> list[NodeFilter]:
+    specs = (mapping(value_at(each, "spec", "template", "spec")) for each in plugins)
+    return [NodeFilter(each, daemon=True) for each in specs]
+
+
+def _of_plugin(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the device plugin gives out on a node, with its amounts."""
+    for resource, amount in sorted(mapping(value_at(node, "status", "allocatable")).items()):
+        if is_of_plugin(resource) and str(amount) not in ("", "0"):
+            yield resource, str(amount)
 
 
 def _mig(node: Mapping[str, Any]) -> Iterator[Problem]:
@@ -153,9 +182,16 @@ def check_drivers(evidence: Evidence, drivers: set[str], *, asked: str = "") -> 
     running = {text(each.get("driver")) for each in specs}
     installed = {name for each in evidence.of(DAEMON_SETS) for name in drivers_of(each)}
     with_class = {name for each in evidence.of(CLASSES) for name in drivers_of_class(each)}
+    kept = nodes_on_plugin(evidence)
+    is_before = bool(kept) and all(name_of(each) in kept for each in evidence.of(NODES) if has_gpus(each))
+    # Before a cut-over the driver is to run on no node with GPUs.
+    idle = {GPU_DRIVER, DOMAIN_DRIVER} - {*running, asked} if is_before else set()
     for driver in sorted(drivers):
         needed = driver in {asked, GPU_DRIVER, *installed}
-        if evidence.saw(SLICES) and driver not in published and needed:
+        if evidence.saw(SLICES) and driver in idle:
+            if driver == GPU_DRIVER:
+                yield _idle(len(kept))
+        elif evidence.saw(SLICES) and driver not in published and needed:
             yield _missing(
                 driver,
                 is_running=driver in running,
@@ -172,7 +208,7 @@ def check_drivers(evidence: Evidence, drivers: set[str], *, asked: str = "") -> 
             )
     for each in evidence.of(CLASSES) if evidence.saw(SLICES) else ():
         named = drivers_of_class(each)
-        if named and named <= drivers and not named & published:
+        if named and named <= drivers and not named & (published | idle):
             yield Problem(
                 path=f"DeviceClass {name_of(each)}",
                 code="class-without-devices",
@@ -182,8 +218,18 @@ def check_drivers(evidence: Evidence, drivers: set[str], *, asked: str = "") -> 
             )
     for each in evidence.of(DAEMON_SETS):
         if drivers_of(each) & drivers:
-            yield from _daemon_set(each)
+            yield from _daemon_set(each, may_idle=drivers_of(each) <= idle)
     yield from _definitions(evidence)
+
+
+def _idle(nodes: int) -> Problem:
+    return Problem(
+        path=f"driver {GPU_DRIVER}",
+        code="driver-missing",
+        message=f"no node publishes devices of it: the device plugin gives out the GPUs of {count_of(nodes, 'node')}",
+        hint="dra-infra migrate --plan says how nodes go from the plugin to the driver",
+        severity="warning",
+    )
 
 
 def _missing(driver: str, *, is_running: bool, is_installed: bool, was_looked: bool) -> Problem:
@@ -199,10 +245,12 @@ def _missing(driver: str, *, is_running: bool, is_installed: bool, was_looked: b
     return Problem(path=f"driver {driver}", code="driver-missing", message=message, hint=hint)
 
 
-def _daemon_set(item: Mapping[str, Any]) -> Iterator[Problem]:
+def _daemon_set(item: Mapping[str, Any], *, may_idle: bool) -> Iterator[Problem]:
     path, status = f"DaemonSet {full_name(item)}", mapping(item.get("status"))
     wanted, ready = (number(status.get(name)) for name in ("desiredNumberScheduled", "numberReady"))
-    if wanted == 0:
+    if wanted == 0 and may_idle:
+        pass
+    elif wanted == 0:
         yield Problem(
             path=path,
             code="plugin-not-ready",

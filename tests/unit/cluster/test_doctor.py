@@ -203,6 +203,40 @@ def test_what_looks_wrong_and_is_not_is_not_found(evidence: Evidence) -> None:
     assert found(evidence) == set()
 
 
+ON_PLUGIN = {"nvidia.com/gpu": "8"}
+LABELLED = {"nvidia.com/dra-kubelet-plugin": "true"}
+CHOSEN = {"nodeSelector": LABELLED}
+
+
+def test_nodes_that_have_not_left_the_plugin_are_on_it_on_purpose():
+    left = node("n1", allocatable={"nvidia.com/gpu": "0"}, **LABELLED)
+    stays = node("n2", allocatable=ON_PLUGIN)
+    assert found(healthy(nodes=[left, stays], daemonsets=[plugin(**CHOSEN)])) == set()
+    # Once it is labelled, the driver has to come: by a taint it does not.
+    tainted = node("n2", allocatable=ON_PLUGIN, taints=[TAINT], **LABELLED)
+    assert ("plugin-not-on-node", "Node n2", "error") in found(
+        healthy(nodes=[left, tainted], daemonsets=[plugin(**CHOSEN)])
+    )
+    none = node("n2", allocatable={"nvidia.com/gpu": "0"})
+    assert ("plugin-not-on-node", "Node n2", "error") in found(
+        healthy(nodes=[left, none], daemonsets=[plugin(**CHOSEN)])
+    )
+
+
+@pytest.mark.parametrize("installed", [(), (plugin(**CHOSEN, ready=0, wanted=0),)])
+def test_before_a_cut_over_the_driver_is_told_to_be_nowhere_and_nothing_is_broken(installed: Any):
+    nodes = [node(name, allocatable=ON_PLUGIN) for name in ("n1", "n2")]
+    nothing: dict[str, Any] = {"resourceslices": [], "resourceclaims": [], "customresourcedefinitions": []}
+    classes = [device_class(), device_class("channels", "compute-domain.nvidia.com")]
+    before = healthy(nodes=nodes, daemonsets=installed, deviceclasses=classes, **nothing)
+    told = {each for each in found(before) if each[0] != "stale-definition"}
+    assert told == {("driver-missing", "driver gpu.nvidia.com", "warning")}
+    assert ("driver-missing", "driver gpu.nvidia.com", "error") in found(before, driver=GPU)
+    # A node with GPUs that are given out by nobody is on no side.
+    lost = healthy(nodes=[*nodes, node("n3")], daemonsets=installed, deviceclasses=classes, **nothing)
+    assert ("driver-missing", "driver gpu.nvidia.com", "error") in found(lost)
+
+
 def test_what_was_not_seen_is_not_missing() -> None:
     whole = healthy()
     for kind in (PODS, SLICES):
