@@ -57,5 +57,5 @@ def plan_cut_over(
         is_late=lambda: time.monotonic() > start + _SECONDS[1],
         stops=lambda: time.monotonic() > start + _SECONDS[0],
         taken=running.taken,
-        running=running.of_kind("Pod"),
+        running=(*running.of_kind("Pod"), *running.of_kind("PodDisruptionBudget")),
     )

@@ -126,6 +126,30 @@ class Estate:
                 found[reference_to(each)] = ",".join(f"{key}={value}" for key, value in pairs)
         return found
 
+    def bare(
+        self,
+        moved: frozenset[int],
+        nodes: Sequence[Node],
+        running: Sequence[Mapping[str, Any]] = (),
+        *,
+        by_claims: bool = False,
+    ) -> dict[ObjectRef, bool]:
+        """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
+        objects, found = self.at(moved), dict[ObjectRef, bool]()
+        for each in (*objects, *running):
+            spec, owners = mapping(each.get("spec")), mappings(value_at(each, "metadata", "ownerReferences"))
+            place, asks = spec.get("nodeName"), spec.get("resourceClaims") if by_claims else asks_plugin(each)
+            is_there = place in {node.name for node in nodes} or (
+                asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
+            )
+            if (
+                each.get("kind") == "Pod"
+                and is_there
+                and not any(owner.get("controller") for owner in owners)
+            ):
+                found.setdefault(reference_to(each), each in objects)
+        return found
+
     def quotas(self, *, is_over: bool = False) -> Iterator[tuple[ObjectRef, Mapping[str, str]]]:
         """The keys of each quota and queue that count devices, with their amounts."""
         for each in self.common:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.estate import QUOTAS, Estate, Unit, asks_plugin, is_old
+from dra_infra.cutover.rollouts import find_held
 from dra_infra.cutover.search import Judge, Search, State
 from dra_infra.cutover.sides import Sides, is_of_plugin
 from dra_infra.cutover.steps import (
@@ -27,6 +28,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.placement.placement import JointAnswer, JointVerdict
+from dra_infra.review.rollout import Outlook
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
 """Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""
@@ -51,6 +53,7 @@ class Phase:
         moves: Workloads that are migrated in it.
         rolls: What happens to their pods, in words, by workload.
         stuck: Those of them whose rollout may wait for ever as it is written, with what to do.
+        held: PodDisruptionBudgets by which the drain of its nodes may retry for ever, with what to do.
         unmigrated: Workloads that have not moved when it has ended.
         migrated: Workloads that ask by claims when it has ended, on nodes of the driver.
         evicted: Running pods with devices of the plugin that the drain of these nodes evicts, where that is known.
@@ -68,6 +71,7 @@ class Phase:
     moves: tuple[ObjectRef, ...] = ()
     rolls: Mapping[ObjectRef, str] = field(default_factory=dict, hash=False)
     stuck: Mapping[ObjectRef, str] = field(default_factory=dict, hash=False)
+    held: Mapping[ObjectRef, Outlook] = field(default_factory=dict, hash=False)
     unmigrated: tuple[ObjectRef, ...] = ()
     migrated: tuple[ObjectRef, ...] = ()
     evicted: tuple[ObjectRef, ...] = ()
@@ -108,8 +112,8 @@ class Plan:
 
     @property
     def works(self) -> bool:
-        """True where every phase can end with all pods placed, no rollout may wait for ever, and no node is on both sides."""
-        ends = all(each.joint.works and not each.stuck for each in self.phases)
+        """True where every phase can end with all pods placed, no rollout or drain may wait for ever, and no node is on both sides."""
+        ends = all(each.joint.works and not each.stuck and not each.held for each in self.phases)
         return ends and not self.reasons and not self.problems
 
 
@@ -134,7 +138,7 @@ def make_plan(
         is_late: Asked during searches; once true, what is not known by then is not decided.
         stops: Asked between phases; once true, no fewer nodes at a time are searched for. None for *is_late*.
         taken: What is not free of the nodes.
-        running: Pods that run, with their nodes.
+        running: Pods that run, with their nodes, and PodDisruptionBudgets that are there.
     """
     estate = Estate.of(objects, migrated, has_driver=bool(sides.on_driver))
     judge = Judge(estate, sides, release, taken, is_late)
@@ -142,11 +146,11 @@ def make_plan(
     size, states = search.find() if sides.offered or estate.units else (0, [])
     if states:
         states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
-    pods = [each for each in running if asks_plugin(each)]
-    phases = [_prepare(estate, judge)]
+    there = [each for each in running if value_at(each, "status", "phase") not in ("Failed", "Succeeded")]
+    phases = [_prepare(estate, judge, there)]
     before = State()
     for state in states:
-        phases.append(_move(estate, judge, before, state, pods))
+        phases.append(_move(estate, judge, before, state, there))
         before = state
     phases.append(_finish(estate, judge))
     return Plan(
@@ -159,12 +163,13 @@ def make_plan(
     )
 
 
-def _prepare(estate: Estate, judge: Judge) -> Phase:
+def _prepare(estate: Estate, judge: Judge, running: Sequence[Mapping[str, Any]]) -> Phase:
     sides, ours = judge.sides, [reference_to(each) for each in estate.common if _is_ours(each)]
-    daemons = estate.daemons([each for each in sides.fleet.nodes if each.name in sides.on_both])
+    nodes = [each for each in sides.fleet.nodes if each.name in sides.on_both]
+    daemons, bare = estate.daemons(nodes), estate.bare(frozenset(), nodes, running)
     return Phase(
         kind="prepare",
-        steps=prepare(ours, sides, daemons),
+        steps=prepare(ours, sides, daemons, bare),
         back=back_from_prepare(
             [each for each in ours if each.kind in QUOTAS], is_there=bool(sides.on_driver)
         ),
@@ -173,15 +178,23 @@ def _prepare(estate: Estate, judge: Judge) -> Phase:
 
 
 def _move(
-    estate: Estate, judge: Judge, before: State, state: State, pods: Sequence[Mapping[str, Any]]
+    estate: Estate, judge: Judge, before: State, state: State, running: Sequence[Mapping[str, Any]]
 ) -> Phase:
     nodes = tuple(sorted(state.nodes - before.nodes))
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
-    daemons = estate.daemons([each for each in judge.sides.fleet.nodes if each.name in nodes])
+    drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
+    daemons, bare = estate.daemons(drained), estate.bare(before.units, drained, running)
+    after = estate.bare(before.units, drained, by_claims=True)
     known = {(each.namespace or "default", each.name) for each in daemons}
-    there = [each for each in pods if value_at(each, "spec", "nodeName") in nodes]
+    there = [each for each in running if asks_plugin(each) and value_at(each, "spec", "nodeName") in nodes]
+    meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
+    is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
+    if nodes and is_last and any(map(asks_plugin, estate.of_units(before.units))):
+        # The engine passes over what no node has.
+        meanwhile = JointVerdict(verdict="never", reasons=("no other node has the plugin",))
+    waits = meanwhile is not None and meanwhile.verdict != "always"
     return Phase(
         kind="move",
         nodes=nodes,
@@ -193,11 +206,12 @@ def _move(
             for each in units
         },
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
+        held=find_held(estate.at(before.units), running, drained, waits=waits),
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
-        steps=move(nodes, resources, _names(units), daemons),
-        back=back_from_move(nodes, resources, _names(units), daemons),
-        meanwhile=judge.verdict(before, without=frozenset(nodes)) if nodes else None,
+        steps=move(nodes, resources, _names(units), daemons, bare),
+        back=back_from_move(nodes, resources, _names(units), daemons, after),
+        meanwhile=meanwhile,
         **_at(estate, judge, state, is_over=False),
     )
 

@@ -1,27 +1,35 @@
-"""Rollouts of the workloads that move in one phase: whether their new pods find room beside the old ones, on nodes as they are then.
+"""Rollouts and drains of one phase: whether they come to their end, on nodes as they are then.
 
 A verdict on all pods at once is about the end of a phase. Where a class serves the plugin's resource, old pods take nodes of the driver, and
-a rollout that starts a new pod first may wait for ever on a full cluster.
+a rollout that starts a new pod first may wait for ever on a full cluster. A drain does so where PodDisruptionBudgets allow no eviction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.estate import Unit
+from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.label_selectors import LabelSelector
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import ObjectMakers, open_program
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
-from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout
+from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, resolve_amount
 
 _ROLLING: Final = ("Deployment", "StatefulSet")
 
@@ -96,3 +104,66 @@ def _rollover(unit: Unit, pods: int) -> Rollover:
         surge=rollout.surge,
         unavailable=rollout.unavailable,
     )
+
+
+def find_held(
+    objects: Sequence[Mapping[str, Any]],
+    running: Sequence[Mapping[str, Any]],
+    nodes: Sequence[Node],
+    *,
+    waits: bool,
+) -> dict[ObjectRef, Outlook]:
+    """PodDisruptionBudgets that may keep a drain from its end: why, and what to write.
+
+    Upstream: getExpectedPodCount in pkg/controller/disruption/disruption.go.
+
+    Args:
+        objects: All objects before the phase.
+        running: Pods that run, and budgets that are there.
+        nodes: Those that are drained, with what the plugin gives out.
+        waits: Whether evicted pods may find no place until the nodes are back.
+    """
+    budgets = [each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget"]
+    sides = [[pods for each in side for pods in find_pod_templates(each)] for side in (objects, running)]
+    found: dict[ObjectRef, Outlook] = {}
+    for ref, spec in ((reference_to(each), mapping(each.get("spec"))) for each in budgets):
+        selector = LabelSelector.read(spec.get("selector"))
+        own, there = (
+            [
+                each
+                for each in side
+                if (each.owner.namespace or "default") == (ref.namespace or "default")
+                and selector.matches(each.labels)
+            ]
+            for side in sides
+        )
+        limit = spec.get("maxUnavailable", spec.get("minAvailable"))
+        pods = sum(each.replicas or 0 for each in own or there)
+        amount = resolve_amount(limit, pods, round_up=True) if isinstance(limit, (int, str)) else pods
+        allowed = max(amount if "maxUnavailable" in spec else pods - amount, 0)
+        leave = max(sum(_count_on(each, nodes) for each in side) for side in (own, there))
+        if leave and (not allowed or (waits and allowed < leave)):
+            what = (
+                f"{count_of(allowed, 'eviction')}, while others find no place" if allowed else "no eviction"
+            )
+            instead = "" if "maxUnavailable" in spec else " in place of minAvailable"
+            found[ref] = Outlook(
+                message=f"allows {what}, and guards up to {count_of(leave, 'pod')} of these nodes: the drain may retry without end",
+                hint=f"write maxUnavailable: {leave}{instead} until the nodes are back, or drain with --disable-eviction, "
+                "which deletes pods whatever budgets say",
+            )
+    return found
+
+
+def _count_on(pods: PodTemplate, nodes: Sequence[Node]) -> int:
+    """How many pods of a template may have devices of the plugin on some nodes; of a pod that runs, whether it is there."""
+    if pods.spec.get("nodeName"):
+        return int(any(each.name == pods.spec["nodeName"] for each in nodes))
+    room = 0
+    with suppress(ValueError):
+        requests = pod_requests(pods.spec).items()
+        asked = {name: amount for name, amount in requests if is_of_plugin(name) and amount > 0}
+        for each in nodes if asked else ():
+            if not NodeFilter(pods.spec).refusal(each):
+                room += min(int(each.allocatable.get(name, "0")) // amount for name, amount in asked.items())
+    return min(room, pods.replicas or 0)

@@ -35,6 +35,9 @@ Moving = Sequence[tuple[ObjectRef, Sequence[ObjectRef]]]
 Daemons = Mapping[ObjectRef, str]
 """DaemonSets with devices, each with the label selector of its pods."""
 
+Bare = Mapping[ObjectRef, bool]
+"""Pods that no controller makes anew, and whether they are among the manifests."""
+
 
 class Step(NamedTuple):
     """One thing to do.
@@ -59,7 +62,7 @@ def tell_rolling(ref: ObjectRef, *, starts: bool, is_template: bool = False) -> 
     return "has claims from its next run on" if ref.kind == "CronJob" else "rolls over"
 
 
-def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons) -> tuple[Step, ...]:
+def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: Bare) -> tuple[Step, ...]:
     """Before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
     objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
     on_driver, on_both = sides.on_driver, sides.on_both
@@ -79,7 +82,11 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons) -> tupl
     return (
         Step("Kubernetes serves resource.k8s.io/v1, and nothing is broken", ("dra-infra doctor",)),
         *([Step("label the nodes that have the driver alone", (_label(on_driver),))] if on_driver else []),
-        *([_empty("empty the nodes that have both, for the driver leaves them", on_both)] if on_both else []),
+        *(
+            [_empty("empty the nodes that have both, for the driver leaves them", on_both, bare)]
+            if on_both
+            else []
+        ),
         *keep_off,
         *delete,
         Step(
@@ -89,6 +96,7 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons) -> tupl
         Step(driver, tuple(map(_slices_of, on_both))),
         *let_in,
         *([_give_back("give nodes back once their slices are gone", on_both)] if on_both else []),
+        *_again(bare),
         *map(Step, objects),
     )
 
@@ -103,14 +111,14 @@ def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[S
 
 
 def move(
-    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
+    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
     """A group of nodes leaves the plugin, or none, and workloads move."""
     if not nodes:
         return tuple(_apply(moving, "as migrated"))
     keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
-        _empty("cordon and drain the nodes; pods wait where others have no room for them", nodes),
+        _empty("cordon and drain the nodes; pods wait where others have no room for them", nodes, bare),
         *keep_off,
         Step("exchange the plugin for the driver", (_label(nodes),)),
         Step("wait until the plugin gives out nothing there", tuple(_wait(nodes, resources))),
@@ -119,11 +127,12 @@ def move(
         Step("wait until the driver has its slices", (*map(_slices_of, nodes), "dra-infra doctor")),
         _give_back("give the nodes back", nodes),
         *_apply(moving, "as migrated"),
+        *_again({ref: is_ours for ref, is_ours in bare.items() if ref not in dict(moving)}),
     )
 
 
 def back_from_move(
-    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons
+    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
     """The nodes go back to the plugin, and the workloads to what they were."""
     if not nodes:
@@ -134,10 +143,7 @@ def back_from_move(
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
         *keep_off,
         *_apply(moving, _AS_IT_WAS, is_watched=False),
-        Step(
-            "drain the nodes while the driver still runs there",
-            (f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data",),
-        ),
+        _empty("drain the nodes while the driver still runs there", nodes, bare),
         *delete,
         Step(
             "exchange the driver for the plugin, and wait until its slices are gone",
@@ -146,6 +152,7 @@ def back_from_move(
         *let_in,
         # No rollout comes to its end before that, where other nodes have no plugin.
         _give_back(f"give the nodes back once {join_words(resources)} is there again", nodes, *watched),
+        *_again(bare),
     )
 
 
@@ -170,10 +177,21 @@ def back_from_finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
     return (*steps, Step("apply quotas with both keys again")) if quotas else tuple(steps)
 
 
-def _empty(what: str, nodes: Sequence[str]) -> Step:
+def _empty(what: str, nodes: Sequence[str], bare: Bare) -> Step:
+    """A drain stops at pods of no controller (unreplicatedFilter in kubectl/pkg/drain/filters.go), so they go first."""
     names = shlex.join(nodes)
+    fields = ((ref, f"metadata.name={ref.name},spec.nodeName={node}") for ref in bare for node in nodes)
+    deletes = (["kubectl", "delete", "pods", *_where(ref), "--field-selector", each] for ref, each in fields)
+    first = (
+        "; pods that no controller makes anew are deleted before, for a drain stops at them" if bare else ""
+    )
     drain = f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"
-    return Step(what, (f"kubectl cordon {names}", drain))
+    return Step(f"{what}{first}", (f"kubectl cordon {names}", *map(shlex.join, deletes), drain))
+
+
+def _again(bare: Bare) -> list[Step]:
+    ours = [ref for ref, is_ours in bare.items() if is_ours]
+    return [Step(f"apply again what the drain needed away: {join_words(ours, most=12)}")] if ours else []
 
 
 def _give_back(what: str, nodes: Sequence[str], *then: str) -> Step:
@@ -222,7 +240,11 @@ def _apply(moving: Moving, how: str, *, is_watched: bool = True) -> Iterator[Ste
     for ref, others in moving:
         behind = f", behind {join_words(others, most=12)}" if others and how == "as migrated" else ""
         anew = (
-            (shlex.join(["kubectl", "delete", ref.kind.lower(), ref.name, *_where(ref)]),)
+            (
+                shlex.join(
+                    ["kubectl", "delete", ref.kind.lower(), ref.name, *_where(ref), "--ignore-not-found"]
+                ),
+            )
             if ref.kind in _ANEW
             else ()
         )

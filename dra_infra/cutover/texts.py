@@ -42,7 +42,12 @@ def tell_plan(plan: Plan) -> str:
     """One line on the whole."""
     moves = sum(bool(each.nodes) for each in plan.phases)
     sizes = f", at most {count_of(plan.nodes_at_once, 'node')} at a time" if moves else ""
-    return f"Plan of the cut-over: nodes leave the plugin in {count_of(moves, 'group')}{sizes}; {_HEADS[plan.verdict]}"
+    waits = (
+        ", but rollouts or drains may wait without end"
+        if any(each.stuck or each.held for each in plan.phases)
+        else ""
+    )
+    return f"Plan of the cut-over: nodes leave the plugin in {count_of(moves, 'group')}{sizes}; {_HEADS[plan.verdict]}{waits}"
 
 
 def tell_phase(phase: Phase) -> str:
@@ -63,6 +68,9 @@ def _facts(phase: Phase) -> Iterator[str]:
         yield f"{ref} {how}"
         if phase.stuck.get(ref):
             yield f"  hint: {phase.stuck[ref]}"
+    for ref, outlook in phase.held.items():
+        yield f"{ref} {outlook.message}"
+        yield f"  hint: {outlook.hint}"
     if phase.evicted:
         yield f"evicted by the drain: {join_words(phase.evicted, most=12)}"
     if phase.deleted:
@@ -138,6 +146,9 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "moves": [
             {"name": str(ref), "pods": how, "stuck": ref in phase.stuck, "hint": phase.stuck.get(ref, "")}
             for ref, how in phase.rolls.items()
+        ],
+        "held": [
+            {"name": str(ref), "drain": each.message, "hint": each.hint} for ref, each in phase.held.items()
         ],
         "unmigrated": list(map(str, phase.unmigrated)),
         "migrated": list(map(str, phase.migrated)),

@@ -63,8 +63,8 @@ class Rollout:
         if get_field(deployment, "spec.strategy.type") == "Recreate":
             return cls(surge=0, unavailable=replicas, stops_first=True)
         rolling = get_field(deployment, "spec.strategy.rollingUpdate") or {}
-        surge = _resolve(rolling.get("maxSurge"), replicas, round_up=True)
-        unavailable = _resolve(rolling.get("maxUnavailable"), replicas, round_up=False)
+        surge = resolve_amount(rolling.get("maxSurge"), replicas, round_up=True)
+        unavailable = resolve_amount(rolling.get("maxUnavailable"), replicas, round_up=False)
         if surge == 0 and unavailable == 0:
             unavailable = 1
         return cls(surge=surge, unavailable=unavailable)
@@ -244,7 +244,8 @@ def _has_surge(daemon_set: Mapping[str, Any]) -> bool:
     return get_field(daemon_set, "spec.updateStrategy.rollingUpdate.maxSurge") not in (None, 0, "0%")
 
 
-def _resolve(value: Any, replicas: int, *, round_up: bool) -> int:
+def resolve_amount(value: Any, replicas: int, *, round_up: bool) -> int:
+    """A number of pods, or a share of them in percent; 25% where there is neither."""
     if isinstance(value, (int, float)):
         return int(value)
     digits = value.removesuffix("%") if isinstance(value, str) else ""
@@ -392,7 +393,7 @@ def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
     if ref.kind == "LeaderWorkerSet":
         rolling = dict(mapping(get_field(manifest, "spec.rolloutStrategy.rollingUpdateConfiguration")))
     written = (get_field(side.objects[ref].manifest, "spec.replicas") for side in (old, new))
-    was, groups = (1 if each is None else _resolve(each, 1, round_up=True) for each in written)
+    was, groups = (1 if each is None else resolve_amount(each, 1, round_up=True) for each in written)
     if was < 1 or groups < 1:
         return None
     parts = [
@@ -404,9 +405,9 @@ def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         new=replace(ref, name=f"{ref.name}{NEW}"),
         replicas=groups,
         running=min(was, groups),
-        surge=min(_resolve(rolling.get("maxSurge", 0), groups, round_up=True), groups),
-        unavailable=_resolve(rolling.get("maxUnavailable", 1), groups, round_up=False),
-        kept=min(_resolve(rolling.get("partition", 0), 0, round_up=True), was, groups),
+        surge=min(resolve_amount(rolling.get("maxSurge", 0), groups, round_up=True), groups),
+        unavailable=resolve_amount(rolling.get("maxUnavailable", 1), groups, round_up=False),
+        kept=min(resolve_amount(rolling.get("partition", 0), 0, round_up=True), was, groups),
         parts=tuple(
             (part, parts[0].get(part, 0), parts[1].get(part, 0)) for part in {**parts[0], **parts[1]}
         ),

@@ -59,6 +59,23 @@ def daemon_set(name: str, gpus: int, **spec: Any) -> dict[str, Any]:
     return {**made, "kind": "DaemonSet"}
 
 
+def pod(name: str, gpus: int, node: str = "", **metadata: Any) -> dict[str, Any]:
+    """A pod of the app *name*, which runs where a node is named."""
+    template = deployment(name, 1, gpus)["spec"]["template"]
+    labels = {"name": name, "namespace": "ml", **template["metadata"], **metadata}
+    spec = template["spec"] | ({"nodeName": node} if node else {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": labels, "spec": spec}
+
+
+def budget(app: str, **limit: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": app, "namespace": "ml"},
+        "spec": {"selector": {"matchLabels": {"app": app}}, **limit},
+    }
+
+
 def commands(steps: Sequence[Step]) -> list[str]:
     return [each for step in steps for each in step.commands]
 

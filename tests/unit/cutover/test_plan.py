@@ -19,6 +19,7 @@ from tests.unit.cutover.plans import (
     DEVICES,
     OLD_KEY,
     PLUGIN,
+    budget,
     commands,
     daemon_set,
     deployment,
@@ -27,6 +28,7 @@ from tests.unit.cutover.plans import (
     migrated,
     moves,
     plan,
+    pod,
     queue,
     quota,
     template,
@@ -224,7 +226,7 @@ def test_a_job_is_created_anew_and_a_deployment_rolls_over():
     assert told["Deployment ml/a"].startswith("rolls over and needs more devices for 1 surge pod")
     assert told["Job ml/t"].startswith("is deleted and created anew")
     given = [command for phase in found.phases for command in commands(phase.steps)]
-    assert "kubectl delete job t -n ml" in given
+    assert "kubectl delete job t -n ml --ignore-not-found" in given
     assert "kubectl rollout status deployment/a -n ml" in given
 
 
@@ -288,6 +290,100 @@ def test_pods_of_a_daemon_set_go_before_the_driver_comes_and_before_it_goes(kube
         f"kubectl uncordon {names}",
     ]
     assert [each for each in given if each in order] == order
+
+
+def test_pods_of_no_controller_are_deleted_before_the_drain_stops_at_them():
+    found = plan([deployment("a", 1, 8), pod("bare", 8)], "hgx-h100 x 3")
+    assert moves(found) == [
+        (("hgx-h100-0",), ("Deployment ml/a",)), (("hgx-h100-1",), ("Pod ml/bare",)), (("hgx-h100-2",), ())
+    ]  # fmt: skip
+    first, second, third = found.phases[1:4]
+    delete = "kubectl delete pods -n ml --field-selector metadata.name=bare,spec.nodeName="
+    assert commands(first.steps)[:2] == ["kubectl cordon hgx-h100-0", f"{delete}hgx-h100-0"]
+    assert commands(first.steps)[2].startswith("kubectl drain hgx-h100-0 ")
+    assert first.steps[-1].what == "apply again what the drain needed away: Pod ml/bare"
+    # Where it is as it was, no node of the driver has it.
+    assert not any("bare" in each for each in (*commands(first.back), *(step.what for step in first.back)))
+    assert f"{delete}hgx-h100-1" in commands(second.steps)
+    assert not any("again" in step.what for step in second.steps)
+    assert not any("bare" in each for each in commands(third.steps))
+    assert f"{delete}hgx-h100-2" in commands(third.back)
+    assert third.back[-1].what == "apply again what the drain needed away: Pod ml/bare"
+
+
+def test_running_pods_of_no_controller_are_deleted_where_they_are():
+    owner = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a-1", "controller": True}]
+    running = [
+        pod("debug", 0, "hgx-h100-1"),
+        pod("a-1-x", 8, "hgx-h100-1", ownerReferences=owner),
+        {**pod("done", 8, "hgx-h100-1"), "status": {"phase": "Succeeded"}},
+    ]
+    found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=running)
+    deletes = [each for each in commands(found.phases[2].steps) if " delete " in each]
+    assert deletes == [
+        "kubectl delete pods -n ml --field-selector metadata.name=debug,spec.nodeName=hgx-h100-1"
+    ]
+    assert not any("debug" in step.what for step in found.phases[2].steps)
+    assert not any(" delete " in each for each in commands(found.phases[1].steps))
+
+
+@pytest.mark.parametrize(
+    ("limit", "hint"),
+    [
+        ({"maxUnavailable": 0}, "write maxUnavailable: 1 until"),
+        ({"minAvailable": 2}, "write maxUnavailable: 1 in place of minAvailable until"),
+        ({"minAvailable": "51%"}, "write maxUnavailable: 1 in place of minAvailable until"),
+    ],
+)
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_drain_that_no_budget_lets_end_is_told_with_what_to_write(
+    limit: dict[str, Any], hint: str, is_running: bool
+):
+    inside, outside = [budget("a", **limit)], [budget("other", maxUnavailable=0)]
+    given = {"running": inside} if is_running else {}
+    found = plan([deployment("a", 2, 8), *outside, *(() if is_running else inside)], "hgx-h100 x 4", **given)
+    first = next(each for each in found.phases if each.nodes)
+    ((ref, outlook),) = first.held.items()
+    assert str(ref) == "PodDisruptionBudget ml/a"
+    assert "allows no eviction" in outlook.message
+    assert outlook.hint.startswith(hint)
+    assert not found.works
+    assert found.verdict == "always"
+    # What has moved is on none of the nodes that leave.
+    assert found.phases[-2].held == {}
+
+
+def test_a_budget_that_lets_pods_go_one_by_one_waits_for_none_where_the_next_has_a_place():
+    free = plan([deployment("a", 2, 4), budget("a", maxUnavailable=1)], "hgx-h100 x 3")
+    assert free.works
+    assert all(each.held == {} for each in free.phases)
+    # Two pods leave one node, and no other node takes the first before it is back.
+    full = plan([deployment("a", 4, 4), budget("a", maxUnavailable=1)], "hgx-h100 x 2")
+    (held,) = (each.held for each in full.phases if each.nodes)
+    assert (
+        "allows 1 eviction, while others find no place, and guards up to 4 pods"
+        in next(iter(held.values())).message
+    )
+    assert not full.works
+
+
+def test_pods_that_run_beside_the_manifests_are_guarded_where_they_are():
+    running = [budget("web", minAvailable=1), pod("web", 0, "hgx-h100-1")]
+    found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=running)
+    assert [[str(ref) for ref in each.held] for each in found.phases[1:3]] == [
+        [], ["PodDisruptionBudget ml/web"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "limit", [{}, {"maxUnavailable": None}, {"maxUnavailable": float("inf")}, {"minAvailable": []}]
+)
+def test_a_budget_that_says_nothing_holds_nothing(limit: dict[str, Any]):
+    odd = deployment("b", 1, 1, overhead={"cpu": "x"})
+    found = plan(
+        [deployment("a", 1, 8), odd, budget("a", **limit), budget("b", maxUnavailable=0)], "hgx-h100 x 2"
+    )
+    assert all(each.held == {} for each in found.phases)
 
 
 def test_nodes_without_a_daemon_set_are_cordoned_alone():

@@ -14,7 +14,7 @@ def test_a_name_never_ends_a_command():
     moving = [(ObjectRef("Deployment", HOSTILE, HOSTILE), []), (ObjectRef("Job", HOSTILE, "ml"), [])]
     resources = [f"nvidia.com/'{HOSTILE}"]
     daemons = {ObjectRef("DaemonSet", HOSTILE, HOSTILE): f"{HOSTILE}={HOSTILE}"}
-    given = [HOSTILE], resources, moving, daemons
+    given = [HOSTILE], resources, moving, daemons, {ObjectRef("Pod", HOSTILE, HOSTILE): True}
     steps = (*move(*given), *back_from_move(*given))
     commands = [each for step in steps for each in step.commands if "curl" in each]
     assert commands
@@ -23,7 +23,9 @@ def test_a_name_never_ends_a_command():
 
 
 def test_plain_names_are_not_quoted():
-    steps = move(["gpu-0", "gpu-1"], ["nvidia.com/gpu"], [(ObjectRef("StatefulSet", "serve", "ml"), [])], {})
+    steps = move(
+        ["gpu-0", "gpu-1"], ["nvidia.com/gpu"], [(ObjectRef("StatefulSet", "serve", "ml"), [])], {}, {}
+    )
     commands = [each for step in steps for each in step.commands]
     assert "kubectl cordon gpu-0 gpu-1" in commands
     gone = r"--for='jsonpath={.status.allocatable.nvidia\.com/gpu}=0'"
@@ -33,7 +35,9 @@ def test_plain_names_are_not_quoted():
 
 
 def test_a_rollout_is_waited_for_when_its_nodes_are_back():
-    back = back_from_move(["gpu-0"], ["nvidia.com/gpu"], [(ObjectRef("Deployment", "serve", "ml"), [])], {})
+    back = back_from_move(
+        ["gpu-0"], ["nvidia.com/gpu"], [(ObjectRef("Deployment", "serve", "ml"), [])], {}, {}
+    )
     commands = [each for step in back for each in step.commands]
     assert commands[-2:] == ["kubectl uncordon gpu-0", "kubectl rollout status deployment/serve -n ml"]
     assert not any("rollout" in each for each in commands[:-1])
