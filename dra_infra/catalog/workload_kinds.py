@@ -133,6 +133,7 @@ class _KindEntry(_Entry):
     annotations: Annotated[dict[str, str], Field(max_length=16)] = {}
     on_change: Annotated[str, Field(max_length=300)] = ""
     keeps_pods: Annotated[str, Field(max_length=300)] = ""
+    anew: bool = False
     changed_by: Annotated[dict[_Path, Any], Field(max_length=16)] = {}
 
     def read(self) -> WorkloadKind:
@@ -144,6 +145,7 @@ class _KindEntry(_Entry):
             gang_of=read_steps(self.gang_of or ""),
             on_change=self.on_change,
             keeps_pods=self.keeps_pods,
+            anew=self.anew,
             changed_by=tuple((read_steps(path), otherwise) for path, otherwise in self.changed_by.items()),
             unmodelled=(
                 *((read_steps(path), SUSPENDED) for path in self.suspended_by),

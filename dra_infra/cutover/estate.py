@@ -139,12 +139,13 @@ class Estate:
         for each in (*objects, *running):
             spec, owners = mapping(each.get("spec")), mappings(value_at(each, "metadata", "ownerReferences"))
             place, asks = spec.get("nodeName"), spec.get("resourceClaims") if by_claims else asks_plugin(each)
-            is_there = place in {node.name for node in nodes} or (
+            is_there = any(node.name == place for node in nodes) or (
                 asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
             )
             if (
                 each.get("kind") == "Pod"
                 and is_there
+                and value_at(each, "metadata", "name")
                 and not any(owner.get("controller") for owner in owners)
             ):
                 found.setdefault(reference_to(each), each in objects)

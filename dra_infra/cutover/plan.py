@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.cutover.estate import QUOTAS, Estate, Unit, asks_plugin, is_old
+from dra_infra.cutover.estate import QUOTAS, Estate, asks_plugin, is_old
 from dra_infra.cutover.rollouts import find_held
 from dra_infra.cutover.search import Judge, Search, State
 from dra_infra.cutover.sides import Sides, is_of_plugin
@@ -17,9 +17,9 @@ from dra_infra.cutover.steps import (
     back_from_move,
     back_from_prepare,
     finish,
+    how_it_moves,
     move,
     prepare,
-    tell_rolling,
 )
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
@@ -183,6 +183,7 @@ def _move(
     nodes = tuple(sorted(state.nodes - before.nodes))
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)
+    moving = [how_it_moves(each, rollouts.get(each.ref)) for each in units]
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
     drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
     daemons, bare = estate.daemons(drained), estate.bare(before.units, drained, running)
@@ -199,18 +200,13 @@ def _move(
         kind="move",
         nodes=nodes,
         moves=tuple(each.ref for each in units),
-        rolls={
-            each.ref: rollouts[each.ref].message
-            if each.ref in rollouts
-            else tell_rolling(each.ref, starts=each.before is None, is_template=not each.makes_pods)
-            for each in units
-        },
+        rolls={each.ref: each.says for each in moving},
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
         held=find_held(estate.at(before.units), running, drained, waits=waits),
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
-        steps=move(nodes, resources, _names(units), daemons, bare),
-        back=back_from_move(nodes, resources, _names(units), daemons, after),
+        steps=move(nodes, resources, moving, daemons, bare),
+        back=back_from_move(nodes, resources, moving, daemons, after),
         meanwhile=meanwhile,
         **_at(estate, judge, state, is_over=False),
     )
@@ -237,13 +233,6 @@ def _at(estate: Estate, judge: Judge, state: State, *, is_over: bool) -> dict[st
         "joint": judge.verdict(state, is_over=is_over),
         "objects": tuple(estate.at(state.units, is_over=is_over)),
     }
-
-
-def _names(units: Sequence[Unit]) -> list[tuple[ObjectRef, list[ObjectRef]]]:
-    """Each workload with the objects that come with it."""
-    return [
-        (each.ref, [found for found in map(reference_to, each.after) if found != each.ref]) for each in units
-    ]
 
 
 def _daemon_set_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import LabelSelector
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
@@ -88,7 +88,8 @@ def foresee_rollouts(
 
 def _count(unit: Unit) -> int | None:
     """The pods of a workload that rolls over; None for what has no pods yet, or is exchanged in another way."""
-    if unit.before is None or unit.ref.kind not in _ROLLING:
+    waits = value_at(unit.after[-1], "spec", "updateStrategy", "type") == "OnDelete"
+    if unit.before is None or unit.ref.kind not in _ROLLING or waits:
         return None
     return next((each.replicas for each in find_pod_templates(unit.after[-1])), None)
 

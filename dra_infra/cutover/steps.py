@@ -17,21 +17,25 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from dra_infra.advice.objects import reference_to
+from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.sides import AWAY, Sides
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import join_words
+from dra_infra.program_objects import group_of
+from dra_infra.review.comparison import ROLLING_KINDS
+from dra_infra.review.dangers.workloads import CHANGED_PODS
+from dra_infra.review.rollout import Outlook, foresee_rollout
 
 LABEL: Final = "nvidia.com/dra-kubelet-plugin"
 """The label of nodes on which the driver runs. Source: NVIDIA's guide on the DRA driver under the GPU Operator."""
 
 _OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
+_LABELS: Final = ("spec", "template", "metadata", "labels")
+_STRATEGY: Final = ("spec", "updateStrategy", "type")
 _AS_IT_WAS: Final = "as it was (--write keeps files with .orig behind their names)"
-_ANEW: Final = ("Job", "Pod")
-"""Kinds whose pod template never changes, so that they are deleted and created anew."""
-
-Moving = Sequence[tuple[ObjectRef, Sequence[ObjectRef]]]
-"""Workloads, each with the objects that come with it."""
-
 Daemons = Mapping[ObjectRef, str]
 """DaemonSets with devices, each with the label selector of its pods."""
 
@@ -51,15 +55,54 @@ class Step(NamedTuple):
     commands: tuple[str, ...] = ()
 
 
-def tell_rolling(ref: ObjectRef, *, starts: bool, is_template: bool = False) -> str:
-    """Says what happens to the pods of a workload that moves; one that starts had no nodes before."""
-    if is_template:
-        return "gives claims to the pods that are made of it from then on"
-    if starts:
-        return "starts, for it asks by claims and had no nodes before"
-    if ref.kind in _ANEW:
-        return "is deleted and created anew, for its pods cannot change"
-    return "has claims from its next run on" if ref.kind == "CronJob" else "rolls over"
+class Move(NamedTuple):
+    """How a workload goes from one side to the other.
+
+    Args:
+        ref: Its name.
+        says: What becomes of its pods, as the rest of a sentence.
+        others: Objects that come with it.
+        first: Commands before it is applied.
+        then: Commands behind that, by which its pods become new ones.
+        is_named: False where its name is made up with each creation (generateName).
+    """
+
+    ref: ObjectRef
+    says: str
+    others: Sequence[ObjectRef] = ()
+    first: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    is_named: bool = True
+
+
+def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
+    """How the pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
+    ref, manifest, kind = unit.ref, unit.after[-1], workload_kinds().find(unit.after[-1])
+    others = [each for each in map(reference_to, unit.after) if each != ref]
+    is_named, group = bool(value_at(manifest, "metadata", "name")), group_of(manifest)
+    name = str(manifest.get("kind")).lower() + (f".{group}" if "." in group else "")
+    says = (kind.on_change or kind.keeps_pods if kind else "") or CHANGED_PODS
+    labels = ",".join(f"{key}={each}" for key, each in mapping(value_at(manifest, *_LABELS)).items())
+    first: list[str] = []
+    then: list[str] = []
+    # With the upgradeStrategy Recreate the pods of a RayCluster are deleted by its controller.
+    if kind is not None and kind.anew and value_at(manifest, "spec", "upgradeStrategy", "type") != "Recreate":
+        because = "its pods cannot change" if says == CHANGED_PODS else f"an update {says}"
+        says = f"is deleted and created anew, for {because}"
+        first = ["delete", name, ref.name, "--ignore-not-found"] if is_named else ["get", name]
+    elif ref.kind in ROLLING_KINDS:
+        says = (outlook or foresee_rollout(manifest, None, each=None, room=None, fleet="")).message
+        then = ["rollout", "status", f"{name}/{ref.name}"]
+    if ref.kind in ("ReplicaSet", "ReplicationController") or value_at(manifest, *_STRATEGY) == "OnDelete":
+        says, then = f"{says}: these are deleted", ["delete", "pods", "-l", labels] if labels else []
+    if not unit.makes_pods:
+        says = "gives claims to the pods that are made of it from then on"
+    elif unit.before is None:
+        says = "starts, for it asks by claims and had no nodes before"
+    before, behind = (
+        (shlex.join(["kubectl", *each, *_where(ref)]),) if each else () for each in (first, then)
+    )
+    return Move(ref, says, others, before, behind, is_named)
 
 
 def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: Bare) -> tuple[Step, ...]:
@@ -111,7 +154,7 @@ def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[S
 
 
 def move(
-    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons, bare: Bare
+    nodes: Sequence[str], resources: Sequence[str], moving: Sequence[Move], daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
     """A group of nodes leaves the plugin, or none, and workloads move."""
     if not nodes:
@@ -127,17 +170,17 @@ def move(
         Step("wait until the driver has its slices", (*map(_slices_of, nodes), "dra-infra doctor")),
         _give_back("give the nodes back", nodes),
         *_apply(moving, "as migrated"),
-        *_again({ref: is_ours for ref, is_ours in bare.items() if ref not in dict(moving)}),
+        *_again({ref: is_ours for ref, is_ours in bare.items() if ref not in {each.ref for each in moving}}),
     )
 
 
 def back_from_move(
-    nodes: Sequence[str], resources: Sequence[str], moving: Moving, daemons: Daemons, bare: Bare
+    nodes: Sequence[str], resources: Sequence[str], moving: Sequence[Move], daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
     """The nodes go back to the plugin, and the workloads to what they were."""
     if not nodes:
         return tuple(_apply(moving, _AS_IT_WAS))
-    names, watched = shlex.join(nodes), (command for ref, _ in moving for command in _watch(ref))
+    names, watched = shlex.join(nodes), (command for each in moving for command in each.then)
     keep_off, delete, let_in = _without_daemons(nodes, daemons)
     return (
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
@@ -236,26 +279,15 @@ def _wait(nodes: Sequence[str], resources: Sequence[str]) -> Iterator[str]:
         yield f"kubectl wait --for={gone} {targets} --timeout=10m"
 
 
-def _apply(moving: Moving, how: str, *, is_watched: bool = True) -> Iterator[Step]:
-    for ref, others in moving:
-        behind = f", behind {join_words(others, most=12)}" if others and how == "as migrated" else ""
-        anew = (
-            (
-                shlex.join(
-                    ["kubectl", "delete", ref.kind.lower(), ref.name, *_where(ref), "--ignore-not-found"]
-                ),
-            )
-            if ref.kind in _ANEW
-            else ()
+def _apply(moving: Sequence[Move], how: str, *, is_watched: bool = True) -> Iterator[Step]:
+    for each in moving:
+        behind = (
+            f", behind {join_words(each.others, most=12)}" if each.others and how == "as migrated" else ""
         )
-        yield Step(f"apply {ref} {how}{behind}", (*anew, *(_watch(ref) if is_watched else ())))
-
-
-def _watch(ref: ObjectRef) -> tuple[str, ...]:
-    """The command that waits for the end of a rollout; none for kinds without one."""
-    if ref.kind not in ("DaemonSet", "Deployment", "StatefulSet"):
-        return ()
-    return (shlex.join(["kubectl", "rollout", "status", f"{ref.kind.lower()}/{ref.name}", *_where(ref)]),)
+        what = f"apply {each.ref} {how}{behind}{', once it is deleted' if each.first else ''}"
+        if not each.is_named:
+            what = f"delete what was made of {each.ref}*, and make it by kubectl create {how}{behind}: its name is made up each time"
+        yield Step(what, (*each.first, *(each.then if is_watched else ())))
 
 
 def _where(ref: ObjectRef) -> list[str]:

@@ -218,6 +218,7 @@ class WorkloadKind:
         on_change: What becomes of its pods when a template changes, as the rest of a sentence that starts with the object;
             empty where that is not known.
         keeps_pods: The same of a kind whose running pods stay as they are.
+        anew: Whether it is deleted and created anew to have other pods.
         changed_by: Other fields whose change counts as one of a template, each with what it is when it is not there.
     """
 
@@ -230,6 +231,7 @@ class WorkloadKind:
     unmodelled: tuple[tuple[Steps, str], ...] = ()
     on_change: str = ""
     keeps_pods: str = ""
+    anew: bool = False
     changed_by: tuple[tuple[Steps, Any], ...] = field(default=(), hash=False)
 
     def find_changed_by(self, manifest: Mapping[str, Any]) -> list[Any]:
@@ -343,9 +345,9 @@ def _of_kubernetes(
 ) -> WorkloadKind:
     parts = (PodPart(path=read_steps(path), numbers=numbers, each_node=each_node),)
     unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
-    kept = _KEEPING.get(kind, "")
+    kept, anew = _KEEPING.get(kind, ""), kind in ("Job", "Pod")
     return WorkloadKind(
-        group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled, keeps_pods=kept
+        group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled, keeps_pods=kept, anew=anew
     )
 
 

@@ -49,7 +49,7 @@ def find_workload_dangers(compared: Comparison) -> Iterator[Danger]:
     yield from _find_crowded_out(compared.base_placement, compared.head_placement)
 
 
-_CHANGED_PODS: Final = "changes its pods; what its controller does with those that run is not known here"
+CHANGED_PODS: Final = "changes its pods; what its controller does with those that run is not known here"
 
 
 def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Danger:
@@ -58,7 +58,7 @@ def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Dang
     assert kind is not None  # noqa: S101  (only objects of kinds that are known are compared)
     hint = "" if kind.keeps_pods else "make the change while it runs nothing, or under another name"
     outlook = foresee_groups(
-        Outlook(message=kind.on_change or kind.keeps_pods or _CHANGED_PODS, hint=hint),
+        Outlook(message=kind.on_change or kind.keeps_pods or CHANGED_PODS, hint=hint),
         room.progress.get(change.ref),
         compared.head_placement.fleet.name if compared.head_placement else "",
     )

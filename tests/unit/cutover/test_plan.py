@@ -226,7 +226,7 @@ def test_a_job_is_created_anew_and_a_deployment_rolls_over():
     assert told["Deployment ml/a"].startswith("rolls over and needs more devices for 1 surge pod")
     assert told["Job ml/t"].startswith("is deleted and created anew")
     given = [command for phase in found.phases for command in commands(phase.steps)]
-    assert "kubectl delete job t -n ml --ignore-not-found" in given
+    assert "kubectl delete job t --ignore-not-found -n ml" in given
     assert "kubectl rollout status deployment/a -n ml" in given
 
 
