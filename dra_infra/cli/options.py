@@ -35,9 +35,11 @@ class LateCommand(click.Command):
         """Do the work; returns the exit code.
 
         Raises:
-            click.BadParameter: When a fleet and a snapshot are given: a snapshot has its fleet in it.
+            click.BadParameter: When a fleet and a snapshot are given: a snapshot has its fleet in it. To a plan the fleet says
+                what hardware is.
         """
-        if ctx.params.get("fleet") is not None and ctx.params.get("snapshot") is not None:
+        both = ctx.params.get("fleet") is not None and ctx.params.get("snapshot") is not None
+        if both and not ctx.params.get("plan"):
             refusal = "a snapshot is the fleet; leave --fleet out"
             raise click.BadParameter(refusal, ctx=ctx, param_hint="--snapshot")
         return ctx.invoke(self.load_work(), **ctx.params)

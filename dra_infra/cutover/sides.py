@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
@@ -126,13 +127,7 @@ def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:
     """A fleet of which nobody runs anything yet, with all nodes on the plugin's side."""
     offered: dict[str, Mapping[str, str]] = {}
     for node in fleet.nodes:
-        devices = [
-            device
-            for each in fleet.slices
-            if each.spec.node_name == node.name and each.spec.driver == GPU_DRIVER
-            for device in each.spec.devices or ()
-        ]
-        if amounts := _amounts(devices, plugin):
+        if amounts := _amounts(_devices_of(fleet, node.name), plugin):
             offered[node.name] = amounts
     found = Sides(fleet=fleet, offered=offered)
     note = "the driver for ComputeDomains is taken to run beside the plugin, and the one for GPUs to come"
@@ -150,8 +145,8 @@ def as_it_is(
 
     Args:
         fleet: As it was read.
-        hardware: Nodes with slices, of which those with the labels of a node say what it will publish; None for the
-            machines of the catalogue.
+        hardware: Nodes with slices, of which those with the labels of a node say what it will publish, before machines of the
+            catalogue do.
         load: Gives a machine of the catalogue by name, as the driver's release publishes it.
         has_shares: Whether the driver shares the GPUs of a machine that the plugin shares by time slicing.
 
@@ -178,7 +173,7 @@ def as_it_is(
         if devices := published[node.name, GPU_DRIVER]:
             twice += [given_out_twice(node.name, name, given[name], devices) for name in sorted(given)]
             continue
-        like = _find_like(node, hardware, load, has_shares=has_shares)
+        like = _find_like(node, given, hardware, load, has_shares=has_shares)
         if like is None:
             unknown.append(_not_known(node))
             continue
@@ -199,6 +194,11 @@ def as_it_is(
     ]
     names = frozenset(each.metadata.name for each in slices)
     return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes), made=names)
+
+
+def _devices_of(fleet: Fleet, node: str) -> list[Device]:
+    slices = (each.spec for each in fleet.slices if each.spec.node_name == node)
+    return [device for each in slices if each.driver == GPU_DRIVER for device in each.devices or ()]
 
 
 def _amounts(devices: Sequence[Device], plugin: DevicePlugin) -> dict[str, str]:
@@ -224,36 +224,44 @@ def _amounts(devices: Sequence[Device], plugin: DevicePlugin) -> dict[str, str]:
 
 
 def _find_like(
-    node: Node, hardware: Fleet | None, load: Callable[[str], Fleet], *, has_shares: bool
+    node: Node,
+    given: Mapping[str, str],
+    hardware: Fleet | None,
+    load: Callable[[str], Fleet],
+    *,
+    has_shares: bool,
 ) -> tuple[str, list[ResourceSlice]] | None:
     """The machine that has a node's labels, and the slices that the node would have."""
     labels = as_discovered(node.labels)
     product, _, profile = str(labels.get(_PRODUCT) or "").removesuffix("-SHARED").partition("-MIG-")
     # With a profile the label counts MIG devices, and GKE's is not on every node.
     count = "" if profile else str(labels.get(_COUNT) or "")
-    if not product or any(each.startswith(_MIG) for each in node.allocatable):
-        return None
-    if hardware is not None:
+    plugin = DevicePlugin(strategy="single" if profile else "mixed")
+    if hardware is not None and product:
         for each in hardware.nodes:
             own = each.labels.get(_PRODUCT), each.labels.get(_COUNT)
-            if own == (product, count or own[1]) and not profile:
+            served = _amounts(_devices_of(hardware, each.name), plugin)
+            parts = (WHOLE_GPU,) if profile else [it for it in {**served, **given} if it.startswith(_MIG)]
+            if own == (product, count or own[1]) and all(served.get(it) == given.get(it) for it in parts):
                 return hardware.name, _slices_as(hardware, each.name, node.name)
+    if not product or any(each.startswith(_MIG) for each in given):
         return None
     machine = str(labels.get(INSTANCE_TYPE) or "")
     known = _known()
+    found: dict[str, tuple[str, list[ResourceSlice]]] = {}
     for name in (machine, *known) if machine in node_kinds() else known:
         its_product, gpus = known.get(name, _labels_of(name))
-        if its_product == product and (count or name == machine) and count in ("", gpus):
+        is_meant = name == machine or count or (profile and machine not in node_kinds())
+        if its_product == product and is_meant and count in ("", gpus) and gpus not in found:
             options = _options_of(node, labels, int(gpus), has_shares=has_shares)
-            if options is None:
-                return None
-            try:
-                found = load(f"{name}{options}")
-            except FleetError:
-                # The machine has no room for so many MIG devices.
-                return None
-            return f"{name}{options}", _slices_as(found, found.nodes[0].name, node.name)
-    return None
+            # A machine may have no room for so many MIG devices.
+            with suppress(FleetError):
+                made = load(f"{name}{options}") if options is not None else None
+                if made is not None:
+                    found[gpus] = f"{name}{options}", _slices_as(made, made.nodes[0].name, node.name)
+            if name == machine:
+                break
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares: bool) -> str | None:

@@ -725,6 +725,24 @@ def test_a_snapshot_is_planned_from_where_its_nodes_are(folder: Path):
     assert "device-plugin-beside-dra" in twice.stderr
 
 
+def test_a_plan_takes_hardware_that_is_named_beside_a_snapshot(folder: Path):
+    named = load_fleet("hgx-h100 x 1").to_manifests()
+    (node,) = (each for each in named if each["kind"] == "Node")
+    node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-Z900"
+    (folder / "hardware.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": named}))
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    arguments = ("serve.yaml", "--whole-gpus", "--snapshot", "cluster.yaml", "--kubernetes", "1.34", "--plan")
+    refused = migrate(folder, *arguments)
+    assert "[hardware-not-known]" in refused.stderr
+    done = migrate(folder, *arguments, "--fleet", "hardware.yaml")
+    assert done.returncode == 0
+    assert "is taken to publish what hardware.yaml does" in done.stderr
+    both = migrate(folder, *(each for each in arguments if each != "--plan"), "--fleet", "hardware.yaml")
+    assert both.returncode == 2
+    assert "a snapshot is the fleet; leave --fleet out" in both.stderr
+
+
 def test_a_plan_reads_the_labels_of_gke(folder: Path):
     gke = "cloud.google.com/gke-"
     own = {f"{gke}gpu-sharing-strategy": "time-sharing", f"{gke}max-shared-clients-per-gpu": "4"}

@@ -302,6 +302,67 @@ def test_a_node_with_mig_devices_of_the_plugin_is_not_guessed():
     assert {each.code for each in raised.value.problems} == {"hardware-not-known"}
 
 
+def mig_node(**amounts: str) -> Fleet:
+    """A node of H100s with these resources of the plugin, by the last part of their names."""
+    fleet = load_fleet("hgx-h100 x 1")
+    given = {f"nvidia.com/{name.replace('_', '-')}": amount for name, amount in amounts.items()}
+    given = {name.replace("1g-10gb", "1g.10gb"): amount for name, amount in given.items()}
+    node = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, **given})
+    return replace(fleet, nodes=(node,), slices=())
+
+
+def test_hardware_with_the_same_mig_devices_says_what_a_node_will_publish():
+    named = load_fleet("hgx-h100 x 1 mig=1g.10gb*7, hgx-h100 x 1")
+    parted = as_it_is(mig_node(mig_1g_10gb="56"), named)
+    assert sum(len(each.spec.devices or ()) for each in parted.fleet.slices) == 56
+    whole = as_it_is(mig_node(gpu="8"), named)
+    assert sum(len(each.spec.devices or ()) for each in whole.fleet.slices) == 8
+    with pytest.raises(FleetError) as raised:
+        as_it_is(mig_node(mig_1g_10gb="55"), named)
+    assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
+
+
+def test_a_resource_that_the_plugin_no_longer_gives_out_counts_for_nothing():
+    sides = as_it_is(mig_node(gpu="8", mig_1g_10gb="0"))
+    assert sides.offered == {"hgx-h100-0": {"nvidia.com/gpu": "8"}}
+    assert sum(len(each.spec.devices or ()) for each in sides.fleet.slices) == 8
+
+
+def single(gpus: str) -> Fleet:
+    """A node of H100s that are parted into MIG devices 1g.10gb under the plugin's strategy single, without the name of a machine."""
+    fleet = mig_node(gpu=gpus)
+    labels = {
+        **fleet.nodes[0].labels,
+        "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb",
+        "nvidia.com/gpu.count": gpus,
+        "nvidia.com/mig.strategy": "single",
+    }
+    return replace(fleet, nodes=(replace(fleet.nodes[0], labels=labels),))
+
+
+def test_a_node_of_strategy_single_has_the_slices_of_the_only_machine_that_has_so_many():
+    sides = as_it_is(single("56"))
+    assert sum(len(each.spec.devices or ()) for each in sides.fleet.slices) == 56
+    assert "what hgx-h100 mig=1g.10gb*7 does" in sides.notes[0]
+    with pytest.raises(FleetError) as raised:
+        as_it_is(single("57"))
+    assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
+    named = load_fleet("hgx-h100 x 1 mig=1g.10gb*7")
+    labels = {**named.nodes[0].labels, "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}
+    named = replace(named, nodes=(replace(named.nodes[0], labels=labels),))
+    assert len(as_it_is(single("56"), named).fleet.slices) == len(named.slices)
+
+
+def test_machines_with_other_numbers_of_gpus_leave_a_node_of_strategy_single_open(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    known = {"hgx-h100": ("NVIDIA-H100-80GB-HBM3", "8"), "dgx-h100": ("NVIDIA-H100-80GB-HBM3", "4")}
+    monkeypatch.setattr("dra_infra.cutover.sides._known", lambda: known)
+    with pytest.raises(FleetError) as raised:
+        as_it_is(single("16"))
+    assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
+
+
 def test_a_node_of_both_sides_is_told_and_the_plan_does_not_work():
     fleet = load_fleet("hgx-h100 x 2")
     twice = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, "nvidia.com/gpu": "8"})
