@@ -210,7 +210,7 @@ def finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
             if quotas
             else []
         ),
-        Step("nothing asks the plugin any more", ("dra-infra migrate PATH --whole-gpus --check",)),
+        Step("nothing asks the plugin any more", ("dra-infra migrate PATH --check",)),
     )
 
 

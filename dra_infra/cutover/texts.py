@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.cutover.plan import Phase, Plan
@@ -28,7 +29,9 @@ def write_lines(plan: Plan) -> Iterator[str]:
 def _lines(plan: Plan) -> Iterator[str]:
     yield tell_plan(plan)
     yield from (f"  {each}" for each in (*plan.refused, *plan.reasons))
-    yield from (f"  {each.severity}: {each}" for each in plan.problems)
+    for each in plan.problems:
+        yield f"  {each.severity}: {replace(each, hint='')}"
+        yield f"    hint: {each.hint}"
     yield from (f"  {each}" for each in plan.notes)
     for number, phase in enumerate(plan.phases):
         yield f"{JOINT_MARKS[phase.joint.verdict]} {number}. {tell_phase(phase)}"
@@ -94,7 +97,10 @@ def append_markdown(report: str, plan: Plan) -> str:
     """The report of a migration in Markdown with the plan behind it."""
     lines = [report, f"## {markdown(tell_plan(plan))}", ""]
     lines += [f"- {markdown(each)}" for each in (*plan.refused, *plan.reasons, *plan.notes)]
-    lines += [f"- {each.severity}: {markdown(str(each))}" for each in plan.problems]
+    lines += [
+        f"- {each.severity}: {markdown(str(replace(each, hint='')))}; {markdown(each.hint)}"
+        for each in plan.problems
+    ]
     for number, phase in enumerate(plan.phases):
         lines += ["", f"### {JOINT_MARKS[phase.joint.verdict]} {number}. {markdown(tell_phase(phase))}", ""]
         facts = (*_facts(phase), *describe_joint(phase.joint, "All at once then"))

@@ -291,7 +291,7 @@ def test_the_commands_of_a_plan_and_of_its_way_back_do_what_it_says(
         (keys,) = (each.keys for each in phase.quotas)
         assert keys_of_quota(api) == dict(keys)
     assert hands.on_driver() == sides.offered.keys()
-    assert "dra-infra migrate PATH --whole-gpus --check" in hands.commands
+    assert "dra-infra migrate PATH --check" in hands.commands
     hands.commands.clear()
     for phase, before in zip(plan.phases[:0:-1], plan.phases[-2::-1], strict=True):
         hands.follow(phase.back, before.objects)

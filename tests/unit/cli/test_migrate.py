@@ -721,8 +721,14 @@ def test_a_snapshot_is_planned_from_where_its_nodes_are(folder: Path):
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
     twice = migrate(folder, *arguments)
     assert twice.returncode == 1
-    assert "Node hgx-h100-0: the device plugin gives out nvidia.com/gpu: 8" in twice.stderr
-    assert "device-plugin-beside-dra" in twice.stderr
+    told = "error: Node hgx-h100-0: the device plugin gives out nvidia.com/gpu: 8"
+    assert told in twice.stderr
+    assert "[device-plugin-beside-dra]\n    hint: switch the device plugin off on this node" in twice.stderr
+    listed = migrate(folder, *arguments, "--format", "markdown").stdout
+    assert any(
+        each.startswith(f"- {told}") and "switch the device plugin off" in each
+        for each in listed.splitlines()
+    )
 
 
 def test_a_plan_takes_hardware_that_is_named_beside_a_snapshot(folder: Path):

@@ -172,6 +172,7 @@ def test_nodes_of_two_kinds_go_in_groups_of_their_own():
 def test_quotas_have_both_keys_until_the_plugin_goes():
     found = plan([quota(16), deployment("a", 1, 8)], "hgx-h100 x 2")
     keys = [dict(each.keys) for phase in found.phases for each in phase.quotas]
+    assert commands(last(found).steps) == ["dra-infra migrate PATH --check"]
     assert keys == [*[{OLD_KEY: "16", DEVICES: "16"}] * (len(found.phases) - 1), {DEVICES: "16"}]
     assert any("ResourceQuota ml/gpus" in each.what for each in last(found).steps)
 
