@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final
@@ -21,7 +21,7 @@ from dra_infra.cluster.nvidia import (
     has_gpus,
     version_of,
 )
-from dra_infra.cutover.sides import given_out_twice, is_of_plugin
+from dra_infra.cutover.sides import find_twice, is_of_plugin
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
@@ -34,27 +34,27 @@ _MIG_STATE: Final = "nvidia.com/mig.config.state"
 
 def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     """Codes `driver-not-on-node`, `plugin-not-on-node`, `device-plugin-beside-dra`, `mig-state`."""
-    if GPU_DRIVER not in drivers:
-        return
-    published: defaultdict[str, int] = defaultdict(int)
-    for each in evidence.of(SLICES):
-        spec = mapping(each.get("spec"))
-        if spec.get("driver") == GPU_DRIVER:
-            published[text(spec.get("nodeName"))] += len(mappings(spec.get("devices")))
+    published = Counter[tuple[str, str]]()
+    for spec in (mapping(each.get("spec")) for each in evidence.of(SLICES)):
+        if spec.get("driver") in drivers:
+            published[text(spec.get("nodeName")), text(spec.get("driver"))] += len(
+                mappings(spec.get("devices"))
+            )
     plugins, kept = _plugins(evidence), nodes_on_plugin(evidence)
+    # A cluster without any device is told once, by `driver-missing`.
+    some = evidence.saw(SLICES) and any(
+        number for (_, driver), number in published.items() if driver == GPU_DRIVER
+    )
     for node in evidence.of(NODES):
         name = name_of(node)
-        if name in kept:
-            yield from _mig(node)
+        yield from find_twice(name, mapping(value_at(node, "status", "allocatable")), published)
+        if GPU_DRIVER not in drivers:
             continue
-        # A cluster without any device is told once, by `driver-missing`.
-        if evidence.saw(SLICES) and any(published.values()) and has_gpus(node) and not published.get(name):
-            yield _runs_without(node) if name in published else _not_published(node, plugins)
-        elif has_gpus(node) and plugins and (refusal := _refusal(node, plugins)):
+        key, has_any = (name, GPU_DRIVER), has_gpus(node) and name not in kept
+        if has_any and some and not published.get(key):
+            yield _runs_without(node) if key in published else _not_published(node, plugins)
+        elif has_any and plugins and (refusal := _refusal(node, plugins)):
             yield _cannot_run(node, plugins, refusal)
-        if published.get(name):
-            for resource, amount in _of_plugin(node):
-                yield given_out_twice(name, resource, amount, published[name])
         yield from _mig(node)
 
 
@@ -73,7 +73,10 @@ def nodes_on_plugin(evidence: Evidence) -> frozenset[str]:
         name_of(each)
         for each in evidence.of(NODES)
         if name_of(each) not in published
-        and any(_of_plugin(each))
+        and any(
+            is_of_plugin(resource) and str(amount) not in ("", "0")
+            for resource, amount in mapping(value_at(each, "status", "allocatable")).items()
+        )
         and all(map(NodeFilter.refuse_labels, plugins, repeat(_node(each))))
     )
 
@@ -128,13 +131,6 @@ def _refusal(node: Mapping[str, Any], plugins: Sequence[Mapping[str, Any]]) -> s
 def _filters(plugins: Sequence[Mapping[str, Any]]) -> list[NodeFilter]:
     specs = (mapping(value_at(each, "spec", "template", "spec")) for each in plugins)
     return [NodeFilter(each, daemon=True) for each in specs]
-
-
-def _of_plugin(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the device plugin gives out on a node, with its amounts."""
-    for resource, amount in sorted(mapping(value_at(node, "status", "allocatable")).items()):
-        if is_of_plugin(resource) and str(amount) not in ("", "0"):
-            yield resource, str(amount)
 
 
 def _mig(node: Mapping[str, Any]) -> Iterator[Problem]:

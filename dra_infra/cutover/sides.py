@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -21,7 +21,7 @@ from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed_slice
-from dra_infra.migration.device_plugin import WHOLE_GPU, DevicePlugin, read_node_labels
+from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.node_labels import as_discovered
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
@@ -40,15 +40,22 @@ def is_of_plugin(resource: str) -> bool:
     return resource in (WHOLE_GPU, f"{WHOLE_GPU}.shared") or resource.startswith(_MIG)
 
 
-def given_out_twice(node: str, resource: str, amount: str, devices: int) -> Problem:
-    """The problem of a node whose GPUs both plugin and driver give out: `device-plugin-beside-dra`."""
-    return Problem(
-        path=f"Node {node}",
-        code="device-plugin-beside-dra",
-        message=f"the device plugin gives out {resource}: {amount}, and slices have "
-        f"{devices} devices of the same GPUs: they are given out twice",
-        hint="switch the device plugin off on this node, or the GPUs of the DRA driver",
-    )
+def find_twice(
+    node: str, allocatable: Mapping[str, Any], published: Mapping[tuple[str, str], int]
+) -> Iterator[Problem]:
+    """The problems of a node whose GPUs a plugin and a driver give out: `device-plugin-beside-dra`; devices by node and driver."""
+    for resource, amount in sorted(allocatable.items()):
+        name = "amd.com/gpu" if resource.startswith("amd.com/") else resource
+        driver = GPU_DRIVER if is_of_plugin(resource) else OTHERS[name].class_name if name in OTHERS else ""
+        devices = published.get((node, driver), 0)
+        if devices and str(amount) not in ("", "0"):
+            yield Problem(
+                path=f"Node {node}",
+                code="device-plugin-beside-dra",
+                message=f"the device plugin gives out {resource}: {amount}, and slices have "
+                f"{devices} devices of the same GPUs: they are given out twice",
+                hint="switch the device plugin off on this node, or the GPUs of the DRA driver",
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +109,9 @@ class Sides:
     @property
     def on_both(self) -> tuple[str, ...]:
         """The nodes of the plugin that have the driver, too."""
-        return tuple(sorted({each.path.removeprefix("Node ") for each in self.problems}))
+        return tuple(
+            sorted(self.offered.keys() & {each.path.removeprefix("Node ") for each in self.problems})
+        )
 
     @property
     def alike(self) -> list[tuple[str, ...]]:
@@ -162,6 +171,7 @@ def as_it_is(
     slices: list[ResourceSlice] = []
     taken_for: defaultdict[str, list[str]] = defaultdict(list)
     for node in fleet.nodes:
+        twice += find_twice(node.name, node.allocatable, published)
         given = {
             name: amount
             for name, amount in node.allocatable.items()
@@ -170,8 +180,7 @@ def as_it_is(
         if not given:
             continue
         offered[node.name] = given
-        if devices := published[node.name, GPU_DRIVER]:
-            twice += [given_out_twice(node.name, name, given[name], devices) for name in sorted(given)]
+        if published[node.name, GPU_DRIVER]:
             continue
         like = _find_like(node, given, hardware, load, has_shares=has_shares)
         if like is None:

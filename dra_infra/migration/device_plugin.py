@@ -109,7 +109,7 @@ class Asked(NamedTuple):
         return self.replicas is not None and self.replicas.way == "mps"
 
 
-_OTHERS: Final[Mapping[str, Asked]] = {
+OTHERS: Final[Mapping[str, Asked]] = {
     resource: Asked(resource, "gpu", class_name, attribute=attribute)
     for resource, class_name, attribute in (
         ("amd.com/gpu", "gpu.amd.com", ("gpu.amd.com/type", "amdgpu")),
@@ -201,8 +201,8 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
         resource: Its name, of those that `is_device`.
         plugin: How NVIDIA's plugin serves the cluster; None where nobody said.
     """
-    if resource in _OTHERS:
-        return _OTHERS[resource]
+    if resource in OTHERS:
+        return OTHERS[resource]
     name = WHOLE_GPU if resource == OLD_GPU else resource
     renamed = name.endswith(_SHARED)
     name = name.removesuffix(_SHARED)

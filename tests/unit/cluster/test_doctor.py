@@ -120,6 +120,21 @@ CASES: dict[str, tuple[Evidence, tuple[str, str, str]]] = {
         healthy(nodes=[node("n1", allocatable={"nvidia.com/mig-1g.10gb": "7"})]),
         ("device-plugin-beside-dra", "Node n1", "error"),
     ),
+    **{
+        f"a device plugin of {resource} too": (
+            healthy(
+                nodes=[node("n1", allocatable={resource: "8"})],
+                resourceslices=[slice_of("n1", "gpu-0", driver=driver), slice_of("n1", "gpu-0", "gpu-1")],
+            ),
+            ("device-plugin-beside-dra", "Node n1", "error"),
+        )
+        for resource, driver in (
+            ("amd.com/gpu", "gpu.amd.com"),
+            ("amd.com/cpx_nps4", "gpu.amd.com"),
+            ("gpu.intel.com/i915", "gpu.intel.com"),
+            ("gpu.intel.com/xe", "gpu.intel.com"),
+        )
+    },
     "a MIG layout that failed": (
         healthy(nodes=[node("n1", **{"nvidia.com/mig.config.state": "failed"})]),
         ("mig-state", "Node n1", "error"),
@@ -192,6 +207,7 @@ def test_what_is_wrong_is_found_at_its_object(name: str) -> None:
             nodes=[node("n1", taints=[TAINT])], daemonsets=[plugin(tolerations=[{"operator": "Exists"}])]
         ),
         healthy(nodes=[node("n1", allocatable={"nvidia.com/gpu": "0"})]),
+        healthy(nodes=[node("n1", allocatable={"amd.com/gpu": "8", "gpu.intel.com/xe": "1"})]),
         healthy(
             daemonsets=[plugin(release="25.8.1")], customresourcedefinitions=definitions("computedomains")
         ),

@@ -363,6 +363,18 @@ def test_machines_with_other_numbers_of_gpus_leave_a_node_of_strategy_single_ope
     assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
 
 
+def test_a_node_on_which_gpus_of_another_vendor_are_given_out_twice_is_told():
+    fleet = load_fleet("mi300x x 1, hgx-h100 x 1")
+    (node,) = (each for each in fleet.nodes if each.name.startswith("mi300x"))
+    twice = replace(node, allocatable={**node.allocatable, "amd.com/gpu": "8"})
+    sides = as_it_is(replace(fleet, nodes=(twice,)))
+    assert [(each.code, each.path) for each in sides.problems] == [
+        ("device-plugin-beside-dra", f"Node {twice.name}")
+    ]
+    # The plan is for NVIDIA's plugin alone.
+    assert sides.on_both == ()
+
+
 def test_a_node_of_both_sides_is_told_and_the_plan_does_not_work():
     fleet = load_fleet("hgx-h100 x 2")
     twice = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, "nvidia.com/gpu": "8"})
