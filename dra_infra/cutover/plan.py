@@ -62,6 +62,7 @@ class Phase:
         steps: What to do, in order.
         back: The way back to the end of the phase before.
         joint: The verdict on all workloads at once when it has ended.
+        at_most: The same with autoscalers at their most; None without any.
         meanwhile: The same while its nodes take no pods and nothing has moved; None where no node leaves.
         objects: All objects in force when it has ended.
     """
@@ -80,6 +81,7 @@ class Phase:
     steps: tuple[Step, ...] = ()
     back: tuple[Step, ...] = ()
     joint: JointVerdict
+    at_most: JointVerdict | None = None
     meanwhile: JointVerdict | None = None
     objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False, hash=False)
 
@@ -226,11 +228,13 @@ def _at(estate: Estate, judge: Judge, state: State, *, is_over: bool) -> dict[st
     """Fields of a phase that hold when it has ended."""
     unmigrated = [each.ref for number, each in enumerate(estate.units) if number not in state.units]
     moved = [estate.units[number].ref for number in sorted(state.units)]
+    joint, at_most = judge.verdicts(state, is_over=is_over)
     return {
         "unmigrated": (*unmigrated, *(ref for ref, _ in estate.stays)),
         "migrated": (*estate.ready, *moved),
         "quotas": tuple(QuotaKeys(*each) for each in estate.quotas(is_over=is_over)),
-        "joint": judge.verdict(state, is_over=is_over),
+        "joint": joint,
+        "at_most": at_most,
         "objects": tuple(estate.at(state.units, is_over=is_over)),
     }
 

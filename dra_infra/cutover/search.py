@@ -53,7 +53,7 @@ class Judge:
     ) -> None:
         self.estate, self.sides, self.is_late = estate, sides, is_late
         self.release, self.taken = release, taken
-        self._known: dict[tuple[State, frozenset[str], bool], JointVerdict] = {}
+        self._known: dict[tuple[State, frozenset[str], bool], tuple[JointVerdict, JointVerdict | None]] = {}
         self._alone: dict[State, bool] = {}
         self._rollouts: dict[tuple[State, State], Mapping[ObjectRef, Outlook]] = {}
 
@@ -61,16 +61,23 @@ class Judge:
         self, state: State, *, without: frozenset[str] = frozenset(), is_over: bool = False
     ) -> JointVerdict:
         """The verdict on all workloads at once."""
+        return self.verdicts(state, without=without, is_over=is_over)[0]
+
+    def verdicts(
+        self, state: State, *, without: frozenset[str] = frozenset(), is_over: bool = False
+    ) -> tuple[JointVerdict, JointVerdict | None]:
+        """The same, and that with autoscalers at their most; None without any."""
         key = (state, without, is_over)
         if key not in self._known:
-            self._known[key] = place(
+            placement = place(
                 self.estate.at(state.units, is_over=is_over),
                 self.sides.at(state.nodes, without=without),
                 taken=self.taken,
                 release=self.release,
                 is_late=self.is_late,
                 bystanders_alone=True,
-            ).joint
+            )
+            self._known[key] = placement.joint, placement.joint_at_most
         return self._known[key]
 
     def works(self, state: State, *, always: bool = False) -> bool:

@@ -11,7 +11,7 @@ from dra_infra.cutover.plan import Phase, Plan
 from dra_infra.cutover.steps import Step
 from dra_infra.output.escaping import markdown, one_line
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.review.placement_texts import JOINT_MARKS, describe_joint
+from dra_infra.review.placement_texts import AT_MOST, JOINT_MARKS, describe_joint
 
 _HEADS: Final = {
     "always": "every phase works",
@@ -36,7 +36,6 @@ def _lines(plan: Plan) -> Iterator[str]:
     for number, phase in enumerate(plan.phases):
         yield f"{JOINT_MARKS[phase.joint.verdict]} {number}. {tell_phase(phase)}"
         yield from (f"    {each}" for each in _facts(phase))
-        yield from (f"    {each}" for each in describe_joint(phase.joint, "All at once then"))
         yield from _steps("do", phase.steps)
         yield from _steps("back", phase.back)
 
@@ -85,6 +84,9 @@ def _facts(phase: Phase) -> Iterator[str]:
     for each in phase.quotas:
         keys = ", ".join(f"{key}: {amount}" for key, amount in each.keys.items())
         yield f"{each.quota} has {keys}"
+    yield from describe_joint(phase.joint, "All at once then")
+    if phase.at_most is not None:
+        yield from describe_joint(phase.at_most, AT_MOST)
 
 
 def _steps(head: str, steps: Sequence[Step]) -> Iterator[str]:
@@ -103,8 +105,7 @@ def append_markdown(report: str, plan: Plan) -> str:
     ]
     for number, phase in enumerate(plan.phases):
         lines += ["", f"### {JOINT_MARKS[phase.joint.verdict]} {number}. {markdown(tell_phase(phase))}", ""]
-        facts = (*_facts(phase), *describe_joint(phase.joint, "All at once then"))
-        lines += [f"- {markdown(each.strip())}" for each in facts]
+        lines += [f"- {markdown(each.strip())}" for each in _facts(phase)]
         for head, steps in (("What to do", phase.steps), ("The way back", phase.back)):
             lines += ["", f"{head}:", ""]
             for at, step in enumerate(steps, 1):
@@ -162,6 +163,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "deleted": list(map(str, phase.deleted)),
         "quotas": [{"name": str(each.quota), "keys": dict(each.keys)} for each in phase.quotas],
         "joint": phase.joint.to_data(),
+        "at_most": phase.at_most.to_data() if phase.at_most else None,
         "meanwhile": phase.meanwhile.to_data() if phase.meanwhile else None,
         "steps": [each._asdict() for each in phase.steps],
         "back": [each._asdict() for each in phase.back],

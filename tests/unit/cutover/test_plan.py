@@ -13,6 +13,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cutover.estate import asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin
+from dra_infra.cutover.texts import write_lines
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.target import ClusterTarget
 from tests.unit.cutover.plans import (
@@ -167,6 +168,23 @@ def test_nodes_of_two_kinds_go_in_groups_of_their_own():
         (("hgx-h100-0",), ("Deployment ml/a",)),
         (("t4-0",), ("Deployment ml/t",)),
     ]
+
+
+def test_autoscalers_at_their_most_have_a_verdict_of_their_own():
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a", "namespace": "ml"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+            "maxReplicas": 20,
+        },
+    }
+    found = plan([deployment("a", 1, 4), scaler], "hgx-h100 x 2")
+    assert found.works
+    assert [each.at_most and each.at_most.verdict for each in found.phases] == ["never"] * len(found.phases)
+    assert any("✗ With autoscalers at their most: never fit" in each for each in write_lines(found))
+    assert all(each.at_most is None for each in plan([deployment("a", 1, 4)], "hgx-h100 x 2").phases)
 
 
 def test_quotas_have_both_keys_until_the_plugin_goes():
