@@ -164,10 +164,7 @@ directory = click.argument(
     "directory", type=FILE, default=Path(), help="Folder of a Pulumi project in Python; else this one."
 )
 stack = click.option(
-    "--stack",
-    "-s",
-    metavar="NAME",
-    help="Stack whose configuration is read; else the only one, else dev.",
+    "--stack", "-s", metavar="NAME", help="Stack whose configuration is read; else the only one, else dev."
 )
 config = click.option(
     "--config",
@@ -196,11 +193,7 @@ timeout = seconds(60.0, "How long the program may run.")
 def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
     """The minor of the cluster; *text* says what is taken where none is named."""
     return click.option(
-        "--kubernetes",
-        "-k",
-        metavar="MINOR",
-        help=text,
-        shell_complete=completer(complete_minors),
+        "--kubernetes", "-k", metavar="MINOR", help=text, shell_complete=completer(complete_minors)
     )
 
 

@@ -14,13 +14,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import CLASSES, DAEMON_SETS, DEFINITIONS, NODES, SLICES
 from dra_infra.client.objects import full_name, labels_of, name_of, namespace_of, number, text
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
-from dra_infra.cluster.nvidia import (
-    DOMAIN_DRIVER,
-    GPU_DRIVER,
-    drivers_of,
-    has_gpus,
-    version_of,
-)
+from dra_infra.cluster.nvidia import DOMAIN_DRIVER, GPU_DRIVER, drivers_of, has_gpus, version_of
 from dra_infra.cutover.sides import find_twice, is_of_plugin
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at

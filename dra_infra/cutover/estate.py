@@ -17,6 +17,9 @@ from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind
 
+Objects = Sequence[Mapping[str, Any]]
+"""Manifests of objects."""
+
 QUOTAS: Final = ("ClusterQueue", "Cohort", "ResourceQuota")
 """Kinds of objects that count devices."""
 
@@ -56,13 +59,7 @@ class Estate:
     common: tuple[Mapping[str, Any], ...] = field(repr=False)
 
     @classmethod
-    def of(
-        cls,
-        objects: Sequence[Mapping[str, Any]],
-        migrated: Sequence[Migrated],
-        *,
-        has_driver: bool = False,
-    ) -> Estate:
+    def of(cls, objects: Objects, migrated: Sequence[Migrated], *, has_driver: bool = False) -> Estate:
         """Takes apart what becomes of objects.
 
         Args:
@@ -127,27 +124,17 @@ class Estate:
         return found
 
     def bare(
-        self,
-        moved: frozenset[int],
-        nodes: Sequence[Node],
-        running: Sequence[Mapping[str, Any]] = (),
-        *,
-        by_claims: bool = False,
+        self, moved: frozenset[int], nodes: Sequence[Node], running: Objects = (), *, by_claims: bool = False
     ) -> dict[ObjectRef, bool]:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
         objects, found = self.at(moved), dict[ObjectRef, bool]()
-        for each in (*objects, *running):
-            spec, owners = mapping(each.get("spec")), mappings(value_at(each, "metadata", "ownerReferences"))
+        for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
+            spec, metadata = mapping(each.get("spec")), mapping(each.get("metadata"))
             place, asks = spec.get("nodeName"), spec.get("resourceClaims") if by_claims else asks_plugin(each)
-            is_there = any(node.name == place for node in nodes) or (
-                asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
-            )
-            if (
-                each.get("kind") == "Pod"
-                and is_there
-                and value_at(each, "metadata", "name")
-                and not any(owner.get("controller") for owner in owners)
-            ):
+            may_be_there = asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
+            is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
+            is_there = may_be_there or any(node.name == place for node in nodes)
+            if is_there and metadata.get("name") and not is_made:
                 found.setdefault(reference_to(each), each in objects)
         return found
 

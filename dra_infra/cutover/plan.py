@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.cutover.estate import QUOTAS, Estate, asks_plugin, is_old
+from dra_infra.cutover.estate import QUOTAS, Estate, Objects, asks_plugin, is_old
 from dra_infra.cutover.rollouts import find_held
 from dra_infra.cutover.search import Judge, Search, State
 from dra_infra.cutover.sides import Sides, is_of_plugin
@@ -120,7 +120,7 @@ class Plan:
 
 
 def make_plan(
-    objects: Sequence[Mapping[str, Any]],
+    objects: Objects,
     migrated: Sequence[Migrated],
     sides: Sides,
     *,
@@ -165,7 +165,7 @@ def make_plan(
     )
 
 
-def _prepare(estate: Estate, judge: Judge, running: Sequence[Mapping[str, Any]]) -> Phase:
+def _prepare(estate: Estate, judge: Judge, running: Objects) -> Phase:
     sides, ours = judge.sides, [reference_to(each) for each in estate.common if _is_ours(each)]
     nodes = [each for each in sides.fleet.nodes if each.name in sides.on_both]
     daemons, bare = estate.daemons(nodes), estate.bare(frozenset(), nodes, running)
@@ -179,9 +179,7 @@ def _prepare(estate: Estate, judge: Judge, running: Sequence[Mapping[str, Any]])
     )
 
 
-def _move(
-    estate: Estate, judge: Judge, before: State, state: State, running: Sequence[Mapping[str, Any]]
-) -> Phase:
+def _move(estate: Estate, judge: Judge, before: State, state: State, running: Objects) -> Phase:
     nodes = tuple(sorted(state.nodes - before.nodes))
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)

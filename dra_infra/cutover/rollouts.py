@@ -6,14 +6,14 @@ a rollout that starts a new pod first may wait for ever on a full cluster. A dra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.cutover.estate import Unit
+from dra_infra.cutover.estate import Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import LabelSelector
@@ -35,12 +35,7 @@ _ROLLING: Final = ("Deployment", "StatefulSet")
 
 
 def foresee_rollouts(
-    units: Sequence[Unit],
-    before: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    *,
-    release: Release,
-    taken: Taken,
+    units: Sequence[Unit], before: Objects, fleet: Fleet, *, release: Release, taken: Taken
 ) -> dict[ObjectRef, Outlook]:
     """How the rollout of each Deployment and StatefulSet goes, when all of the phase roll over at once.
 
@@ -108,34 +103,22 @@ def _rollover(unit: Unit, pods: int) -> Rollover:
 
 
 def find_held(
-    objects: Sequence[Mapping[str, Any]],
-    running: Sequence[Mapping[str, Any]],
-    nodes: Sequence[Node],
-    *,
-    waits: bool,
+    objects: Objects, running: Objects, nodes: Sequence[Node], *, waits: bool
 ) -> dict[ObjectRef, Outlook]:
-    """PodDisruptionBudgets that may keep a drain from its end: why, and what to write.
+    """PodDisruptionBudgets of these or of what runs that may keep a drain of nodes from its end: why, and what to write.
 
-    Upstream: getExpectedPodCount in pkg/controller/disruption/disruption.go.
-
-    Args:
-        objects: All objects before the phase.
-        running: Pods that run, and budgets that are there.
-        nodes: Those that are drained, with what the plugin gives out.
-        waits: Whether evicted pods may find no place until the nodes are back.
+    Upstream: getExpectedPodCount in pkg/controller/disruption/disruption.go. *waits* says whether evicted pods may find no place until the
+    nodes are back.
     """
     budgets = [each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget"]
-    sides = [[pods for each in side for pods in find_pod_templates(each)] for side in (objects, running)]
+    sides = [
+        [pods for each in side for pods in find_pod_templates(each)] for side in (objects, running) if budgets
+    ]
     found: dict[ObjectRef, Outlook] = {}
     for ref, spec in ((reference_to(each), mapping(each.get("spec"))) for each in budgets):
-        selector = LabelSelector.read(spec.get("selector"))
+        matches, where = LabelSelector.read(spec.get("selector")).matches, ref.namespace or "default"
         own, there = (
-            [
-                each
-                for each in side
-                if (each.owner.namespace or "default") == (ref.namespace or "default")
-                and selector.matches(each.labels)
-            ]
+            [each for each in side if (each.owner.namespace or "default") == where and matches(each.labels)]
             for side in sides
         )
         limit = spec.get("maxUnavailable", spec.get("minAvailable"))

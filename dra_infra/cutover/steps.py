@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
@@ -36,6 +37,7 @@ _OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
 _LABELS: Final = ("spec", "template", "metadata", "labels")
 _STRATEGY: Final = ("spec", "updateStrategy", "type")
 _AS_IT_WAS: Final = "as it was (--write keeps files with .orig behind their names)"
+
 Daemons = Mapping[ObjectRef, str]
 """DaemonSets with devices, each with the label selector of its pods."""
 
@@ -59,12 +61,11 @@ class Move(NamedTuple):
     """How a workload goes from one side to the other.
 
     Args:
-        ref: Its name.
+        ref: Its name; behind a made-up one (generateName) stands a `*`.
         says: What becomes of its pods, as the rest of a sentence.
         others: Objects that come with it.
         first: Commands before it is applied.
         then: Commands behind that, by which its pods become new ones.
-        is_named: False where its name is made up with each creation (generateName).
     """
 
     ref: ObjectRef
@@ -72,19 +73,18 @@ class Move(NamedTuple):
     others: Sequence[ObjectRef] = ()
     first: tuple[str, ...] = ()
     then: tuple[str, ...] = ()
-    is_named: bool = True
 
 
 def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
     """How the pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
     ref, manifest, kind = unit.ref, unit.after[-1], workload_kinds().find(unit.after[-1])
     others = [each for each in map(reference_to, unit.after) if each != ref]
-    is_named, group = bool(value_at(manifest, "metadata", "name")), group_of(manifest)
-    name = str(manifest.get("kind")).lower() + (f".{group}" if "." in group else "")
+    name = f"{manifest.get('kind')}.{group_of(manifest)}".lower()
+    name = name if name.count(".") > 1 else name.partition(".")[0]
+    is_named = value_at(manifest, "metadata", "name")
     says = (kind.on_change or kind.keeps_pods if kind else "") or CHANGED_PODS
     labels = ",".join(f"{key}={each}" for key, each in mapping(value_at(manifest, *_LABELS)).items())
-    first: list[str] = []
-    then: list[str] = []
+    first, then = list[str](), list[str]()
     # With the upgradeStrategy Recreate the pods of a RayCluster are deleted by its controller.
     if kind is not None and kind.anew and value_at(manifest, "spec", "upgradeStrategy", "type") != "Recreate":
         because = "its pods cannot change" if says == CHANGED_PODS else f"an update {says}"
@@ -102,7 +102,7 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
     before, behind = (
         (shlex.join(["kubectl", *each, *_where(ref)]),) if each else () for each in (first, then)
     )
-    return Move(ref, says, others, before, behind, is_named)
+    return Move(ref if is_named else replace(ref, name=f"{ref.name}*"), says, others, before, behind)
 
 
 def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: Bare) -> tuple[Step, ...]:
@@ -285,8 +285,8 @@ def _apply(moving: Sequence[Move], how: str, *, is_watched: bool = True) -> Iter
             f", behind {join_words(each.others, most=12)}" if each.others and how == "as migrated" else ""
         )
         what = f"apply {each.ref} {how}{behind}{', once it is deleted' if each.first else ''}"
-        if not each.is_named:
-            what = f"delete what was made of {each.ref}*, and make it by kubectl create {how}{behind}: its name is made up each time"
+        if each.ref.name.endswith("*"):
+            what = f"delete what was made of {each.ref}, and make it by kubectl create {how}{behind}: its name is made up each time"
         yield Step(what, (*each.first, *(each.then if is_watched else ())))
 
 

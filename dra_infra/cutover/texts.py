@@ -122,10 +122,7 @@ def append_html(report: str, plan: Plan) -> str:
     return report.removesuffix("</html>\n") + f"<pre>{text}</pre>\n</html>\n"
 
 
-APPENDED: Final[Mapping[str, Callable[[str, Plan], str]]] = {
-    "markdown": append_markdown,
-    "html": append_html,
-}
+APPENDED: Final[Mapping[str, Callable[[str, Plan], str]]] = {"markdown": append_markdown, "html": append_html}
 """The forms of a report that have the plan behind it; JSON has its data."""
 
 
