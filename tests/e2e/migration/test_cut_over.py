@@ -22,7 +22,7 @@ from dra_infra.cutover.steps import LABEL, Step
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.target import ClusterTarget
-from tests.unit.cutover.plans import OLD_KEY, PLUGIN, daemon_set, deployment, migrated, quota
+from tests.unit.cutover.plans import OLD_KEY, PLUGIN, bare_pod, daemon_set, deployment, job, migrated, quota
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 
 pytestmark = pytest.mark.e2e
@@ -191,7 +191,7 @@ class Hands:
         (self._folder / "all").mkdir(exist_ok=True)
         (self._folder / "all" / "objects.yaml").write_text(write_manifests(objects))
         for step in steps:
-            before = [each for each in step.commands if each.startswith("kubectl delete ")]
+            before = step.commands[:1] if step.what.endswith("once it is deleted") else ()
             for command in before:
                 self.run(command)
             if step.what.startswith(("apply ", "take the keys ")):
@@ -306,6 +306,44 @@ def test_the_commands_of_a_plan_and_of_its_way_back_do_what_it_says(
     assert {each.split()[1] for each in hands.commands} == {
         "cordon", "drain", "label", "get", "uncordon", "rollout"
     }  # fmt: skip
+
+
+def test_pods_that_nobody_replaces_go_and_come_back_by_the_commands_of_a_plan(
+    plane: ControlPlane, api: Api, binaries: Callable[[str], Path], tmp_path: Path
+):
+    kept = deployment("kept", 1, 1)
+    objects = [bare_pod("bare", 1), {**kept, "kind": "ReplicaSet"}, job("once", 1, 1)]
+    sides = the_sides(is_served=False, nodes=2)
+    plan = the_plan(sides, objects)
+    assert plan.works
+    assert len(plan.phases) == 4
+    create_fleet(api, sides.at(frozenset()).to_manifests())
+    hands = Hands(api, sides, tmp_path, plane.kubeconfig, binaries("kubectl"))
+    hands.apply(objects)
+
+    def all_run(phase: Phase) -> Callable[[Sequence[dict[str, Any]]], bool]:
+        moved = {each.name for each in phase.migrated}
+
+        def holds(pods: Sequence[dict[str, Any]]) -> bool:
+            there = [each for each in pods if "deletionTimestamp" not in each["metadata"]]
+            names = sorted(each["metadata"]["name"].partition("-")[0] for each in there)
+            return names == ["bare", "kept", "once"] and all(
+                each["spec"].get("nodeName")
+                and has_claims(each) == (each["metadata"]["name"].partition("-")[0] in moved)
+                for each in there
+            )
+
+        return holds
+
+    api.wait_for(POD, all_run(plan.phases[0]), namespace="ml")
+    for phase in plan.phases:
+        hands.follow(phase.steps, phase.objects)
+        api.wait_for(POD, all_run(phase), namespace="ml")
+    assert {each.name for each in plan.phases[-1].migrated} == {"bare", "kept", "once"}
+    for phase, before in zip(plan.phases[:0:-1], plan.phases[-2::-1], strict=True):
+        hands.follow(phase.back, before.objects)
+        api.wait_for(POD, all_run(before), namespace="ml")
+    assert hands.on_driver() == frozenset()
 
 
 def test_pods_of_a_daemon_set_never_have_gpus_of_both_sides(

@@ -59,7 +59,7 @@ def daemon_set(name: str, gpus: int, **spec: Any) -> dict[str, Any]:
     return {**made, "kind": "DaemonSet"}
 
 
-def pod(name: str, gpus: int, node: str = "", **metadata: Any) -> dict[str, Any]:
+def bare_pod(name: str, gpus: int, node: str = "", **metadata: Any) -> dict[str, Any]:
     """A pod of the app *name*, which runs where a node is named."""
     template = deployment(name, 1, gpus)["spec"]["template"]
     labels = {"name": name, "namespace": "ml", **template["metadata"], **metadata}

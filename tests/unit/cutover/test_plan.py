@@ -20,6 +20,7 @@ from tests.unit.cutover.plans import (
     DEVICES,
     OLD_KEY,
     PLUGIN,
+    bare_pod,
     budget,
     commands,
     daemon_set,
@@ -29,7 +30,6 @@ from tests.unit.cutover.plans import (
     migrated,
     moves,
     plan,
-    pod,
     queue,
     quota,
     template,
@@ -312,7 +312,7 @@ def test_pods_of_a_daemon_set_go_before_the_driver_comes_and_before_it_goes(kube
 
 
 def test_pods_of_no_controller_are_deleted_before_the_drain_stops_at_them():
-    found = plan([deployment("a", 1, 8), pod("bare", 8)], "hgx-h100 x 3")
+    found = plan([deployment("a", 1, 8), bare_pod("bare", 8)], "hgx-h100 x 3")
     assert moves(found) == [
         (("hgx-h100-0",), ("Deployment ml/a",)), (("hgx-h100-1",), ("Pod ml/bare",)), (("hgx-h100-2",), ())
     ]  # fmt: skip
@@ -333,9 +333,9 @@ def test_pods_of_no_controller_are_deleted_before_the_drain_stops_at_them():
 def test_running_pods_of_no_controller_are_deleted_where_they_are():
     owner = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a-1", "controller": True}]
     running = [
-        pod("debug", 0, "hgx-h100-1"),
-        pod("a-1-x", 8, "hgx-h100-1", ownerReferences=owner),
-        {**pod("done", 8, "hgx-h100-1"), "status": {"phase": "Succeeded"}},
+        bare_pod("debug", 0, "hgx-h100-1"),
+        bare_pod("a-1-x", 8, "hgx-h100-1", ownerReferences=owner),
+        {**bare_pod("done", 8, "hgx-h100-1"), "status": {"phase": "Succeeded"}},
     ]
     found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=running)
     deletes = [each for each in commands(found.phases[2].steps) if " delete " in each]
@@ -387,7 +387,7 @@ def test_a_budget_that_lets_pods_go_one_by_one_waits_for_none_where_the_next_has
 
 
 def test_pods_that_run_beside_the_manifests_are_guarded_where_they_are():
-    running = [budget("web", minAvailable=1), pod("web", 0, "hgx-h100-1")]
+    running = [budget("web", minAvailable=1), bare_pod("web", 0, "hgx-h100-1")]
     found = plan([deployment("a", 1, 8)], "hgx-h100 x 2", running=running)
     assert [[str(ref) for ref in each.held] for each in found.phases[1:3]] == [
         [], ["PodDisruptionBudget ml/web"]
