@@ -18,7 +18,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.kubernetes.api.gates import Release
@@ -40,6 +40,12 @@ from dra_infra.placement.objects import ProgramObjects, identity_of
 from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim, read_evicted
 
+_BETWEEN: Final = {
+    "Deployment": {"apiVersion": "apps/v1", "kind": "ReplicaSet"},
+    "CronJob": {"apiVersion": "batch/v1", "kind": "Job"},
+}
+"""What controllers make of an object, to make its pods."""
+
 
 class ObjectMakers:
     """Makes the pods and claims of a program, one after the other, as far as quotas let it.
@@ -58,13 +64,17 @@ class ObjectMakers:
             # Pods count with those that controllers make.
             for manifest in (each for each in objects.manifests if each.get("kind") != "Pod"):
                 namespace, name = identity_of(manifest)
-                use = count_object(manifest)
-                if manifest.get("kind") == "ResourceClaim":
-                    use = count_claim(manifest.get("spec"), names, bridged=bridged)
-                if refusal := self._quotas.refusal(namespace, use):
-                    ref = ObjectRef(kind_of(manifest), name, namespace)
-                    self._refused[ref] = f"{ref} is refused, for {refusal}"
-                else:
+                ref = ObjectRef(kind_of(manifest), name, namespace)
+                own = count_object(manifest)
+                if ref.kind == "ResourceClaim":
+                    own = count_claim(manifest.get("spec"), names, bridged=bridged)
+                counted = [(str(ref), own)]
+                if between := _BETWEEN.get(ref.kind):
+                    counted.append((f"the {between['kind']} of {ref}", count_object(between)))
+                for what, use in counted:
+                    if refusal := self._quotas.refusal(namespace, use):
+                        self._refused[ref] = f"{what} is refused, for {refusal}"
+                        break
                     self._quotas.charge(namespace, use)
 
     def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:

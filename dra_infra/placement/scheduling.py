@@ -86,7 +86,7 @@ def place(
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [*(workloads[number] for number in order), *opened.bystanders]
     made, refused = makers.make_together(wanted)
-    refused = {**refused, **_find_short_of_domains(objects, wanted, fleet)}
+    refused = {**refused, **_find_lacking(objects, wanted, fleet)}
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
@@ -365,9 +365,7 @@ _EXCLUSIVE: Final = {
 pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
 
 
-def _find_short_of_domains(
-    objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet
-) -> dict[ObjectRef, str]:
+def _find_lacking(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
     """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
     found: dict[ObjectRef, str] = {}
     for manifest in objects.manifests:

@@ -139,7 +139,7 @@ def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
 def count_object(manifest: Mapping[str, Any]) -> Use:
     """Counts an object where quotas count its kind; pods and claims, which use more, are counted by themselves."""
     group, kind = str(manifest.get("apiVersion")).rpartition("/")[0], str(manifest.get("kind")).lower()
-    # UnsafeGuessKindToResource, without the kinds that it is wrong for.
+    # The plural that UnsafeGuessKindToResource guesses; Endpoints, its one exception, are counted by a wrong name.
     plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}{'es' if kind.endswith('s') else 's'}"
     return Counter({f"count/{plural}.{group}".removesuffix("."): 1})
 

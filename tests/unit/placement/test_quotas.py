@@ -94,6 +94,8 @@ def test_more_pods_than_are_placed_one_by_one_are_counted():
         ({"count/deployments.apps": "2"}, []),
         ({"count/deployments.apps": "1"}, ["b"]),
         ({"count/statefulsets.apps": "0"}, ["c"]),
+        ({"count/replicasets.apps": "1"}, ["b"]),
+        ({"count/replicasets.apps": "0"}, ["a", "b"]),
         ({"count/jobs.batch": "0"}, []),
     ],
 )
@@ -108,7 +110,8 @@ def test_pods_of_an_object_that_a_quota_refuses_are_not_made(hard, refused):
     assert placement.joint.verdict == ("never" if refused else "always")
     for each in placement.workloads:
         if each.owner.name in refused:
-            told = f"0 of 1 pod is made: {each.owner} is refused, for ResourceQuota ml/team allows"
+            made = f"the ReplicaSet of {each.owner}" if "count/replicasets.apps" in hard else each.owner
+            told = f"0 of 1 pod is made: {made} is refused, for ResourceQuota ml/team allows"
             assert each.reasons[0].message.startswith(told)
 
 
