@@ -115,7 +115,7 @@ class ObjectMakers:
             made.append(replace(each, replicas=number))
         made = made or asked
         # A gang of which too few pods are made does nothing.
-        cut = _find_cut(asked, [each.replicas or 0 for each in made])
+        cut = find_cut(asked, [each.replicas or 0 for each in made])
         blamed = {each.gang for each in made if each.owner in refused}
         for each in made:
             if each.gang and each.gang in cut and each.gang not in blamed:
@@ -148,7 +148,7 @@ class ObjectMakers:
         return number, ""
 
 
-def _find_cut(workloads: Sequence[Workload], numbers: Iterable[int]) -> dict[Gang, int]:
+def find_cut(workloads: Sequence[Workload], numbers: Iterable[int]) -> dict[Gang, int]:
     """The gangs of which so few pods are there that they do nothing, with how many they need.
 
     Args:
@@ -412,7 +412,7 @@ def place_together(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlace
     first = placement = _place_once(free, workloads)
     left = list(workloads)
     while True:
-        short = next(iter(_find_cut(left, map(len, placement.pods))), None)
+        short = next(iter(find_cut(left, map(len, placement.pods))), None)
         if short is None:
             return replace(placement, order=first.order)
         left = [replace(each, replicas=0) if each.gang == short else each for each in left]

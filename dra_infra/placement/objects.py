@@ -11,15 +11,16 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
+from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas
 from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
-from dra_infra.placement.demand import Demand, Undecided, find_classes, read_demand
+from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 
@@ -155,6 +156,52 @@ def show_crowd(seats: int, number: int) -> str:
     """`has room for 1 more pod of the 256 that may use it, and 2 ask for it`."""
     room = count_of(seats, "more pod")
     return f"has room for {room} of the {MAX_RESERVED} that may use it, and {number:,} ask for it"
+
+
+_EXCLUSIVE: Final = {
+    "JobSet": (
+        "alpha.jobset.sigs.k8s.io/exclusive-topology",
+        ("spec", "replicatedJobs", "*", "replicas"),
+    ),
+    "LeaderWorkerSet": ("leaderworkerset.sigs.k8s.io/exclusive-topology", ("spec", "replicas")),
+}
+"""By kind, annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in
+pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
+
+
+def find_lacking(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
+    """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
+    found: dict[ObjectRef, str] = {}
+    for manifest in objects.manifests:
+        annotation, path = _EXCLUSIVE.get(kind_of(manifest), ("", ()))
+        key = str(value_at(manifest, "metadata", "annotations", annotation) or "") if annotation else ""
+        if not key:
+            continue
+        groups = sum(number if isinstance(number, int) else 1 for _, number in find_all(manifest, path))
+        domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
+        if groups > domains:
+            text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
+            name = (kind_of(manifest), *identity_of(manifest))
+            owners = (each.owner for each in wanted if each.most is None)
+            named = (each for each in owners if (each.kind, each.namespace or "default", each.name) == name)
+            found |= {each: f"{each.whole} {text}" for each in named}
+    return found
+
+
+def name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
+    """Notes on LimitRanges and quotas that are not taken into account."""
+    found: list[str] = []
+    namespaces = sorted({each.owner.namespace for each in workloads})
+    for namespace in namespaces:
+        bounds = objects.admission.bounds(namespace)
+        found += [f"bounds of LimitRange {namespace or 'default'}/{name}" for name in bounds]
+    found += [each for each in Quotas(objects.policies).unread if _is_about(each, namespaces)]
+    return [f"{each} are not taken into account" for each in found]
+
+
+def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
+    namespace = unread.rpartition(" ")[2].partition("/")[0]
+    return namespace in {each or "default" for each in namespaces}
 
 
 def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:

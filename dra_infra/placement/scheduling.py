@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,13 +12,12 @@ from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.explanation.shortages import literal
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import find_all, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.output.wording import count_of
 from dra_infra.placement.candidates import CandidateNodes
 from dra_infra.placement.cluster import name_claims
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -25,6 +26,7 @@ from dra_infra.placement.headroom import count_headroom
 from dra_infra.placement.joint import (
     ObjectMakers,
     count_daemons,
+    find_cut,
     open_program,
     place_together,
     plan_alone,
@@ -32,7 +34,7 @@ from dra_infra.placement.joint import (
     without_absent,
 )
 from dra_infra.placement.joint_verdict import judge_jointly
-from dra_infra.placement.objects import ProgramObjects, identity_of
+from dra_infra.placement.objects import find_lacking, name_policies
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import (
     JointVerdict,
@@ -86,7 +88,7 @@ def place(
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
     wanted = [*(workloads[number] for number in order), *opened.bystanders]
     made, refused = makers.make_together(wanted)
-    refused = {**refused, **_find_lacking(objects, wanted, fleet)}
+    refused = {**refused, **find_lacking(objects, wanted, fleet)}
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
@@ -102,7 +104,7 @@ def place(
             *fleet.notes,
             *opened.notes,
             *(f"{each.path}: {each.message}" for each in free.cluster.problems),
-            *_name_policies(objects, workloads),
+            *name_policies(objects, workloads),
             *(text for owner, text in refused.items() if owner not in told and text not in verdict.reasons),
         ),
         unplaced=tuple(opened.unplaced),
@@ -126,6 +128,10 @@ def place_claim(
     (workload,) = opened.workloads
     answer = _Scheduler(opened.free, ObjectMakers(opened, taken.made)).place_alone(workload)
     return replace(answer, pods=place_together(opened.free, opened.workloads).pods[0])
+
+
+_MOST_WAYS: Final = 100
+"""Of how many numbers of pods from the parts of a gang it is asked whether they fit."""
 
 
 class _Scheduler:
@@ -217,25 +223,56 @@ class _Scheduler:
         """The answers, where a part of an object that needs all of its pods fits only beside its other parts."""
         gangs: dict[Gang, list[int]] = {}
         for number, each in enumerate(workloads):
-            if each.gang and answers[number].verdict == "fits":
+            if each.gang:
                 gangs.setdefault(each.gang, []).append(number)
-        found = list(answers)
-        for gang, numbers in gangs.items():
+        found, program = list(answers), self._makers.program
+        beside = [*program.left_out, *program.bystanders]
+        everyone = [*beside, *workloads]
+        cut = find_cut(everyone, [each.replicas or 0 for each in everyone])
+        for gang, members in gangs.items():
+            numbers = [each for each in members if answers[each].verdict == "fits"]
             asked = sum(workloads[number].replicas or 0 for number in numbers)
-            if len(numbers) < 2 or (gang.least or asked) < asked:
+            elsewhere = sum(each.replicas or 0 for each in beside if each.gang == gang)
+            least = min(asked, (gang.least or asked + elsewhere) - elsewhere)
+            joint = None
+            if len(numbers) > 1 and (least == asked or numbers == members):
+                joint = self._judge_gang([workloads[number] for number in numbers], least)
+            verdict: FitVerdict = "does-not-fit"
+            code, how = "gang-does-not-fit", "its parts" if least == asked else "they"
+            text = f"needs {'all' if least == asked else f'{least:,}'} of its pods, and"
+            if gang in cut:
+                text = f"needs {count_of(cut[gang], 'pod')} at once, and there are fewer"
+            elif joint is None or joint.works is not None:
                 continue
-            joint = self._judge_beside(without_absent([workloads[number] for number in numbers]))
-            if joint.works is not None:
-                continue
-            verdict: FitVerdict = "does-not-fit" if joint.verdict == "never" else "not-decided"
-            code = "gang-does-not-fit" if joint.verdict == "never" else ORDERS_LEFT
-            how = "its parts" if joint.verdict == "never" else "it is"
-            reason = Reason(code=code, message=f"{gang.owner} needs all of its pods, and {how} {joint}")
+            elif joint.verdict == "never":
+                text += f" {how} {joint}"
+            else:
+                verdict, code, text = "not-decided", ORDERS_LEFT, f"{text} it is {joint}"
+            reason = Reason(code=code, message=f"{gang.owner} {text}")
             for number in numbers:
                 found[number] = replace(
                     found[number], verdict=verdict, more_pods=0, reasons=(reason, *found[number].reasons)
                 )
         return found
+
+    def _judge_gang(self, parts: Sequence[Workload], least: int) -> JointVerdict | None:
+        """The verdict on as many pods as a gang needs, the best of all ways to take them from its parts; None for too many ways."""
+        most = [each.replicas or 0 for each in parts]
+        ways: Iterable[Sequence[int]] = [most]
+        if least < sum(most):
+            if math.prod(number + 1 for number in most) > _MOST_WAYS:
+                return None
+            ways = itertools.product(*(range(number + 1) for number in most))
+        judged = None
+        for way in (each for each in ways if sum(each) == least):
+            some = zip(parts, way, strict=True)
+            verdict = self._judge_beside(
+                without_absent([replace(each, replicas=number) for each, number in some if number])
+            )
+            if verdict.works is not None:
+                return verdict
+            judged = verdict if judged is None or verdict.verdict != "never" else judged
+        return judged
 
     def _explain(self, plan: PodPlan, answer: FreeAnswer) -> tuple[Reason, ...]:
         found: dict[tuple[str, str], tuple[Tally, int]] = {}
@@ -357,33 +394,6 @@ def _judge_jointly(
     return judge_jointly(free, plans, first, is_late or (lambda: False))
 
 
-_EXCLUSIVE: Final = {
-    "JobSet": ("alpha.jobset.sigs.k8s.io/exclusive-topology", ("spec", "replicatedJobs", "*", "replicas")),
-    "LeaderWorkerSet": ("leaderworkerset.sigs.k8s.io/exclusive-topology", ("spec", "replicas")),
-}
-"""By kind, annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in
-pkg/webhooks/pod_webhook.go of JobSet, and SetExclusiveAffinities there in LeaderWorkerSet."""
-
-
-def _find_lacking(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fleet) -> dict[ObjectRef, str]:
-    """Why workloads never run whole that need more domains of nodes of their own than there are; nothing of those that scale."""
-    found: dict[ObjectRef, str] = {}
-    for manifest in objects.manifests:
-        annotation, path = _EXCLUSIVE.get(kind_of(manifest), ("", ()))
-        key = str(value_at(manifest, "metadata", "annotations", annotation) or "") if annotation else ""
-        if not key:
-            continue
-        groups = sum(number if isinstance(number, int) else 1 for _, number in find_all(manifest, path))
-        domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
-        if groups > domains:
-            text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
-            name = (kind_of(manifest), *identity_of(manifest))
-            owners = (each.owner for each in wanted if each.most is None)
-            named = (each for each in owners if (each.kind, each.namespace or "default", each.name) == name)
-            found |= {each: f"{each.whole} {text}" for each in named}
-    return found
-
-
 def _with_others(answer: WorkloadPlacement, joint: JointVerdict) -> WorkloadPlacement:
     """The answer for one workload, where all of its pods find a node although they do not, or may not, without the others."""
     is_aborted = any(reason.code == "allocation-aborted" for reason in answer.reasons)
@@ -420,22 +430,6 @@ def _tell_autoscaled(workload: Workload, room: int) -> Iterator[Reason]:
             f"an autoscaler makes up to {workload.most:,} pods, of which {room:,} find room on the free fleet"
         )
         yield Reason(code="autoscaled-beyond-room", message=text)
-
-
-def _name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> list[str]:
-    """Notes on LimitRanges and quotas that are not taken into account."""
-    found: list[str] = []
-    namespaces = sorted({each.owner.namespace for each in workloads})
-    for namespace in namespaces:
-        bounds = objects.admission.bounds(namespace)
-        found += [f"bounds of LimitRange {namespace or 'default'}/{name}" for name in bounds]
-    found += [each for each in Quotas(objects.policies).unread if _is_about(each, namespaces)]
-    return [f"{each} are not taken into account" for each in found]
-
-
-def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
-    namespace = unread.rpartition(" ")[2].partition("/")[0]
-    return namespace in {each or "default" for each in namespaces}
 
 
 def _urgency(reason: Reason) -> tuple[bool, int, str, str]:

@@ -94,6 +94,35 @@ def test_a_gang_fits_only_with_all_of_its_parts(build):
     assert {each.verdict for each in placement.workloads} == {"fits"}
 
 
+@pytest.mark.parametrize(
+    ("least", "verdict", "told"),
+    [
+        (2, "fits", ""),
+        (3, "does-not-fit", "needs 3 of its pods, and they never fit at once"),
+        (4, "does-not-fit", "needs all of its pods, and its parts never fit at once"),
+        (7, "does-not-fit", "needs 7 pods at once, and there are fewer"),
+    ],
+)
+def test_a_gang_fits_with_as_many_pods_as_it_needs_and_never_with_more_than_it_has(
+    build, least, verdict, told
+):
+    job = a_volcano_job(build, "train", ("a", 2, "template:t4"), ("b", 2, "template:t4"))
+    job["spec"]["minAvailable"] = least
+    placement = place([*classes(build), job], build.a_fleet(build.gpus("a", 8)))
+    assert [each.verdict for each in placement.workloads] == [verdict] * 2
+    for each in placement.workloads if told else ():
+        assert each.reasons[0].code == "gang-does-not-fit"
+        assert told in each.reasons[0].message
+
+
+def test_parts_of_a_gang_of_which_enough_pods_fit_in_one_way_fit(build):
+    """One of 8 devices and one of 4 have no room beside each other, and two of 4 have."""
+    job = a_volcano_job(build, "train", ("a", 1, "template:t8"), ("b", 2, "template:t4"))
+    job["spec"]["minAvailable"] = 2
+    placement = place([*classes(build), job], build.a_fleet(build.gpus("a", 8)))
+    assert {each.verdict for each in placement.workloads} == {"fits"}
+
+
 def test_a_volcano_job_needs_no_more_pods_than_it_says(build):
     fleet = build.a_fleet(build.gpus("a", 4), build.gpus("b", 8))
     job = a_volcano_job(build, "train", ("driver", 1, "template:t4"), ("workers", 2, "template:t8"))
