@@ -332,7 +332,7 @@ class _Search:
             answer: JointAnswer = "never" if verdict == "never-within-limits" else "not-decided"
             return replace(growth, joint=JointVerdict(verdict=answer, reasons=reasons), reasons=reasons)
         devices = count_devices(placed.fleet, self._pools, added)
-        held = find_held(self._open(added), works, frozenset().union(*devices.values()))
+        held = count_held(self._open(added), works, frozenset().union(*devices.values()))
         return replace(growth, devices=devices, held=held)
 
 
@@ -413,7 +413,7 @@ def _names(spare: Sequence[Fleet]) -> list[str]:
     return [node.name for each in spare for node in each.nodes]
 
 
-def find_held(
+def count_held(
     program: OpenProgram, order: Order, nodes: frozenset[str]
 ) -> dict[ObjectRef, dict[str, Fraction]]:
     """How many devices the pods of each workload have on each of the *nodes*, when they arrive in an order.

@@ -151,7 +151,7 @@ class DeviceNames:
         keys = dict.fromkeys(key_of(choice) for choice in devices)
         counts = Counter(self.models.get(key, key[0]) for key in keys)
         return (
-            join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no more devices"
+            join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no new devices,"
         )
 
     def are_alike(self, nodes: Sequence[NodePlacement]) -> bool:

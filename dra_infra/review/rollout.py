@@ -131,10 +131,11 @@ def foresee_rollout(
     return outlook
 
 
-def foresee_groups(outlook: Outlook, progress: Progress | None, fleet: str) -> Outlook:
+def foresee_groups(outlook: Outlook, progress: Progress | None, fleet: str, kind: str) -> Outlook:
     """Returns the outlook of groups of pods that are exchanged, with how far that comes on the fleet where it is known."""
-    stuck = _or_stuck(outlook, progress, fleet, hint=_MORE_NODES, what="group")
-    return _or_played(stuck, progress, fleet, what="group")
+    what = "cluster" if kind == "RayService" else "group"
+    stuck = _or_stuck(outlook, progress, fleet, hint=_MORE_NODES, what=what)
+    return _or_played(stuck, progress, fleet, what=what)
 
 
 def _or_played(outlook: Outlook, progress: Progress | None, fleet: str, what: str = "pod") -> Outlook:

@@ -44,11 +44,11 @@ def value_at(value: Any, *steps: str | int) -> Any:
     return value
 
 
-Place = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 """Keys and positions from an object down to one field."""
 
 
-def find_all(value: Any, path: tuple[str, ...], above: Place = ()) -> Iterator[tuple[Place, Any]]:
+def find_all(value: Any, path: tuple[str, ...], above: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
     """Places below *value* at a path whose `*` stand for all items of a list or object, with what is there or None."""
     if not path:
         yield above, value

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 from dra_infra.kubernetes.api.manifests import (
     SECRET,
     UNKNOWN,
-    Place,
+    FieldPath,
     find_all,
     mapping,
     mappings,
@@ -124,7 +124,7 @@ class Number:
     at_least: Steps = ()
     at_most: Steps = ()
 
-    def read(self, manifest: Mapping[str, Any], stars: Place) -> int:
+    def read(self, manifest: Mapping[str, Any], stars: FieldPath) -> int:
         """The number in *manifest*; a value that is no number counts as the default."""
         value = _whole(value_at(manifest, *_bind(self.at, stars)), self.default)
         if self.at_least:
@@ -166,7 +166,7 @@ class PodPart:
     labels: tuple[tuple[str, Steps], ...] = ()
     each_node: bool = False
 
-    def find(self, manifest: Mapping[str, Any]) -> list[tuple[Place, Mapping[str, Any]]]:
+    def find(self, manifest: Mapping[str, Any]) -> list[tuple[FieldPath, Mapping[str, Any]]]:
         """The templates, or pod specs, with where they are."""
         found = [each for each in find_all(manifest, self.path) if isinstance(each[1], Mapping)]
         return (
@@ -175,7 +175,7 @@ class PodPart:
             else replace(self, path=self.otherwise, otherwise=()).find(manifest)
         )
 
-    def compose(self, manifest: Mapping[str, Any], stars: Place) -> tuple[dict[str, Any], dict[str, str]]:
+    def compose(self, manifest: Mapping[str, Any], stars: FieldPath) -> tuple[dict[str, Any], dict[str, str]]:
         """The composed pod spec with what the `*` stand for, and where its parts are in the object.
 
         It is empty where there are no containers: then there are no pods.
@@ -399,12 +399,12 @@ def _without_variables(value: Any) -> Any:
     return UNKNOWN if isinstance(value, str) and "{{" in value else value
 
 
-def _stars(path: Steps, found: Place) -> Place:
+def _stars(path: Steps, found: FieldPath) -> FieldPath:
     """Returns what each `*` of a path stands for at one place that was found."""
     return tuple(at for step, at in zip(path, found, strict=False) if step == "*")
 
 
-def _bind(path: Steps, stars: Place) -> Place:
+def _bind(path: Steps, stars: FieldPath) -> FieldPath:
     """A path with what its `*` stand for."""
     left = iter(stars)
     return tuple(next(left, step) if step == "*" else step for step in path)
@@ -427,11 +427,11 @@ def _whole(value: Any, otherwise: int) -> int:
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else otherwise
 
 
-def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: Place) -> int:
+def _product(numbers: Iterable[Number], manifest: Mapping[str, Any], stars: FieldPath) -> int:
     return math.prod(each.read(manifest, stars) for each in numbers)
 
 
-def _name(part: PodPart, manifest: Mapping[str, Any], stars: Place) -> str:
+def _name(part: PodPart, manifest: Mapping[str, Any], stars: FieldPath) -> str:
     if part.name == ("*",):
         return str(stars[-1]) if stars else ""
     if len(part.name) > 1:
@@ -439,12 +439,12 @@ def _name(part: PodPart, manifest: Mapping[str, Any], stars: Place) -> str:
     return part.name[0] if part.name else ""
 
 
-def _labels(part: PodPart, manifest: Mapping[str, Any], stars: Place) -> dict[str, str]:
+def _labels(part: PodPart, manifest: Mapping[str, Any], stars: FieldPath) -> dict[str, str]:
     found = ((key, value_at(manifest, *_bind(path, stars))) for key, path in part.labels)
     return {key: value for key, value in found if isinstance(value, str)}
 
 
-def show_steps(path: Place) -> str:
+def show_steps(path: FieldPath) -> str:
     """Keys and positions as one path: `spec.tasks[0].template`."""
     shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return shown.removeprefix(".")

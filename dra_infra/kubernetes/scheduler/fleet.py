@@ -19,6 +19,9 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.problems import Problem
 
+_MOST_NAMED: Final = 8
+"""Pools that the name of a fleet that has grown tells."""
+
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
 class NodeTaint:
@@ -154,7 +157,8 @@ class Fleet:
             for pool, number in zip(self.pools, added, strict=True)
             if number
         ]
-        sizes[8:] = ["..."][: len(sizes[8:])]
+        if len(sizes) > _MOST_NAMED:
+            sizes = [*sizes[:_MOST_NAMED], "..."]
         return replace(
             self,
             name=f"{self.name} with {', '.join(sizes)}",

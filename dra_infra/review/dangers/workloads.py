@@ -61,6 +61,7 @@ def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Dang
         Outlook(message=kind.on_change or kind.keeps_pods or CHANGED_PODS, hint=hint),
         room.progress.get(change.ref),
         compared.head_placement.fleet.name if compared.head_placement else "",
+        change.ref.kind,
     )
     return Danger(
         who=change.ref,

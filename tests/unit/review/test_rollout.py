@@ -136,8 +136,8 @@ def test_new_groups_use_the_new_claim_template(make):
 @pytest.mark.parametrize(
     ("nodes", "upgrade", "level", "words"),
     [
-        (2, None, "note", "played through on small, the new group finds a place"),
-        (1, None, "danger", "but only 0 of 1 new group finds room on small"),
+        (2, None, "note", "played through on small, the new cluster finds a place"),
+        (1, None, "danger", "but only 0 of 1 new cluster finds room on small"),
         (1, {"type": "None"}, "danger", "it needs room for both"),
     ],
 )
