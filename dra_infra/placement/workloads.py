@@ -270,11 +270,14 @@ _GANGS_SINCE: Final = 37
 """The minor in which the scheduler has gangs by the gate of PodGroups; before, that is another gate, which is not known here."""
 
 
+def _find_group(template: PodTemplate, objects: ProgramObjects) -> Mapping[str, Any]:
+    """The spec of the PodGroup that pods name, where the scheduler has gangs; else empty."""
+    return objects.find_group(template) if objects.release.number >= _GANGS_SINCE else {}
+
+
 def _find_gang(template: PodTemplate, objects: ProgramObjects) -> Gang | None:
     """The gang of the PodGroup that the pods name, less its pods that run, which Permit of GangScheduling counts too."""
-    if objects.release.number < _GANGS_SINCE:
-        return None
-    least = value_at(objects.find_group(template), "schedulingPolicy", "gang", "minCount")
+    least = value_at(_find_group(template, objects), "schedulingPolicy", "gang", "minCount")
     name = value_at(template.spec, "schedulingGroup", "podGroupName")
     owner = ObjectRef("PodGroup", str(name), template.owner.namespace or "default")
     running = objects.grouped.get((owner.namespace, owner.name), 0)
@@ -284,8 +287,7 @@ def _find_gang(template: PodTemplate, objects: ProgramObjects) -> Gang | None:
 def _find_unmodelled(
     template: PodTemplate, manifest: Mapping[str, Any], objects: ProgramObjects
 ) -> Iterator[str]:
-    is_known = objects.release.number >= _GANGS_SINCE and objects.find_group(template)
-    known = "schedulingGroup (gang scheduling)" if is_known else ()
+    known = "schedulingGroup (gang scheduling)" if _find_group(template, objects) else ()
     found = find_unmodelled(template, manifest, objects.admission)
     yield from (each for each in found if not each.endswith(known))
     if value_at(manifest, "metadata", "labels", QUEUE_LABEL):

@@ -29,6 +29,13 @@ def test_a_placement_says_what_where_and_how_many_more(make, fleet):
     )
 
 
+def test_a_pod_whose_claim_has_its_devices_needs_no_new_ones(make, fleet):
+    (workload,) = make.place(fleet, JOB).workloads
+    (node, *_) = workload.nodes
+    has_them = replace(workload, nodes=(replace(node, devices=()),))
+    assert describe_placement(has_them, DeviceNames.of(fleet)).startswith("no new devices, only on n0; ")
+
+
 def test_several_pods_are_counted_each(make, fleet):
     assert summary(make.place(fleet, ("Deployment", "serve", 3, 1, H100))).startswith(
         f"3 pods, each 1 {TIMES} H100"
