@@ -5,13 +5,26 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.scheduling import place
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import Report, compare
-from tests.e2e.scheduler.objects import claim_spec, device, exactly, node, pod, resource_slice, template, wish
+from tests.e2e.scheduler.objects import (
+    claim,
+    claim_spec,
+    container,
+    device,
+    exactly,
+    node,
+    pod,
+    resource_slice,
+    template,
+    wish,
+)
 from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import Stage
+from tests.e2e.scheduler.stage import CLAIM, Stage
 from tests.e2e.scheduler.themes import DRIVER, gpus, local
+from tests.e2e.scheduler.themes_of_neighbours import RESOURCE
 from tools.cluster import Manifest
 
 pytestmark = pytest.mark.e2e
@@ -155,3 +168,53 @@ def test_a_pod_that_names_its_node_gets_no_devices(stage: Stage):
             stage.remove(named)
     (answer,) = place([one, named], gather_fleet(fleet, "here"), release=release_of("1.37")).workloads
     assert answer.verdict == "does-not-fit"
+
+
+def test_nobody_makes_a_claim_for_extended_resources_of_a_pod_that_names_its_node(stage: Stage):
+    fleet = [gpus(extendedResourceName=RESOURCE), node("n0"), local("n0", some(2))]
+    asks = [container("main", {RESOURCE: "1"})]
+    named, other = pod("named", nodeName="n0", containers=asks), pod("other", containers=asks)
+    with stage.set(Scenario(name="a named node", fleet=tuple(fleet), objects=(), pods=(named, other))):
+        stage.api.create(named)
+        try:
+            # The pod behind it has its device, so the scheduler has gone on.
+            with stage.run(other) as verdict:
+                assert verdict.node == "n0"
+                found = stage.api.list(CLAIM, namespace=named["metadata"]["namespace"])
+                users = [each["name"] for claim in found for each in claim["status"]["reservedFor"]]
+                assert users == ["other"]
+        finally:
+            stage.remove(named)
+    (answer,) = place([named], gather_fleet(fleet, "here"), release=release_of("1.37")).workloads
+    assert answer.verdict == "does-not-fit"
+
+
+def test_a_claim_that_is_being_deleted_is_used_by_no_pod(stage: Stage):
+    fleet = [gpus(), node("n0"), local("n0", some(2))]
+    held = claim("held", claim_spec(exactly("r", "gpu")))
+    held["metadata"]["finalizers"] = ["example.com/keeps-it"]
+    one = template("one", claim_spec(exactly("r", "gpu")))
+    waits, other = pod("waits", claims=["held"]), pod("other", templates=["one"])
+    where = {"namespace": waits["metadata"]["namespace"]}
+    scenario = Scenario(
+        name="a claim that goes", fleet=tuple(fleet), objects=(held, one), pods=(waits, other)
+    )
+    with stage.set(scenario):
+        stage.api.delete(CLAIM, "held", **where)
+        try:
+            stage.api.create(waits)
+            # The pod behind it has its device, so the scheduler has gone on.
+            with stage.run(other) as verdict:
+                assert verdict.node == "n0"
+                going = stage.api.get(CLAIM, "held", **where)
+                assert "allocation" not in going.get("status", {})
+                assert "nodeName" not in stage.api.get("v1/Pod", "waits", **where)["spec"]
+        finally:
+            stage.remove(waits)
+            stage.api.patch(CLAIM, "held", {"metadata": {"finalizers": None}}, **where)
+    taken = Taken(templates=(going,))
+    (answer,) = place([waits], gather_fleet(fleet, "here"), release=release_of("1.37"), taken=taken).workloads
+    assert answer.verdict == "does-not-fit"
+    assert [each.message for each in answer.reasons] == [
+        f"ResourceClaim {where['namespace']}/held is being deleted"
+    ]
