@@ -26,7 +26,8 @@ from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
-from dra_infra.placement.joint import ObjectMakers, open_program
+from dra_infra.placement.joint import ObjectMakers
+from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
 from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, resolve_amount

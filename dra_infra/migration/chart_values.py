@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import Place, find_all, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import read_steps, show_steps
 from dra_infra.migration.accounts import find_mentions
 from dra_infra.migration.device_plugin import WHOLE_GPU
@@ -79,7 +79,7 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
     return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
 
 
-def find_values(manifest: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+def find_values(manifest: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
     """Values that an object of Flux or Argo CD has for charts, with where they are."""
     paths = map(read_steps, _INSIDE.get(str(manifest.get("kind")), ()))
     found = (each for path in paths for each in find_all(manifest, path))

@@ -14,7 +14,7 @@ from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import find_interchangeable, group_pods
 from dra_infra.placement.growth import find_growth
-from dra_infra.placement.joint import open_program
+from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.placement import Growth, JointVerdict
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet

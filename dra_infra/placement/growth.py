@@ -25,8 +25,9 @@ from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.integer_programs import SECONDS, Growing, grow, has_solver
-from dra_infra.placement.joint import ObjectMakers, OpenProgram, open_program, place_together
+from dra_infra.placement.joint import ObjectMakers, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
+from dra_infra.placement.open_programs import OpenProgram, open_program
 from dra_infra.placement.outcomes import Chosen
 from dra_infra.placement.placement import Growth, GrowthAnswer, JointAnswer, JointVerdict, Order, Placement
 from dra_infra.placement.scheduling import place

@@ -13,8 +13,9 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
-from dra_infra.placement.joint import in_order, open_program, without_absent
+from dra_infra.placement.joint import in_order, without_absent
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
+from dra_infra.placement.open_programs import open_program
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""

@@ -27,7 +27,6 @@ from dra_infra.placement.joint import (
     ObjectMakers,
     count_daemons,
     find_cut,
-    open_program,
     place_together,
     plan_alone,
     show_refusal,
@@ -35,6 +34,7 @@ from dra_infra.placement.joint import (
 )
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.objects import find_lacking, name_policies
+from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import (
     JointVerdict,

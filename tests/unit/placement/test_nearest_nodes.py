@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.free_fleet import FirstFit
-from dra_infra.placement.joint import open_program
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
+from dra_infra.placement.open_programs import open_program
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
