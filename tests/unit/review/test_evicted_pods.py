@@ -321,13 +321,15 @@ def test_a_claim_that_a_pod_which_stays_uses_too_is_used_where_it_is_allocated(m
     assert (placement.evicted, placement.joint.verdict) == (1, verdict)
 
 
-def test_a_claim_with_all_the_pods_that_may_use_it_takes_no_more(make):
+@pytest.mark.parametrize(("others", "verdict"), [(254, "always"), (255, "never")])
+def test_a_claim_with_all_the_pods_that_may_use_it_takes_no_more(make, others, verdict):
     pods = a_pair("n0", "n1")
-    pods[-1]["status"]["reservedFor"] += [{"resource": "pods", "name": f"p{each}"} for each in range(255)]
+    pods[-1]["status"]["reservedFor"] += [{"resource": "pods", "name": f"p{each}"} for each in range(others)]
     snapshot = a_snapshot(make, pods)
     fleet = change_fleet(snapshot.fleet, WhatIf(drain=("n0",)), RELEASE)
     joint = placed(snapshot, nobody(make), rules=(), fleet=fleet, drained={"n0"}).joint
-    assert (joint.verdict, "at most 256" in joint.reasons[0]) == ("not-decided", True)
+    told = "ResourceClaim ml/pair has room for no more pods of the 256 that may use it, and 1 ask for it"
+    assert (joint.verdict, told in joint.reasons) == (verdict, verdict == "never")
 
 
 @pytest.mark.parametrize(("affinity", "nodes"), [({}, ["n1"]), (on_node("n1"), ["n1"]), (on_node("n0"), [])])
