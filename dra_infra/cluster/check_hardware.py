@@ -30,10 +30,8 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     """Codes `driver-not-on-node`, `plugin-not-on-node`, `device-plugin-beside-dra`, `mig-state`."""
     published = Counter[tuple[str, str]]()
     for spec in (mapping(each.get("spec")) for each in evidence.of(SLICES)):
-        if spec.get("driver") in drivers:
-            published[text(spec.get("nodeName")), text(spec.get("driver"))] += len(
-                mappings(spec.get("devices"))
-            )
+        if (driver := text(spec.get("driver"))) in drivers:
+            published[text(spec.get("nodeName")), driver] += len(mappings(spec.get("devices")))
     plugins, kept = _plugins(evidence), nodes_on_plugin(evidence)
     # A cluster without any device is told once, by `driver-missing`.
     some = evidence.saw(SLICES) and any(
