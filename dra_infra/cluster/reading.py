@@ -116,7 +116,7 @@ class Reader:
         return Listing(kind=kind, problems=(_not_seen(kind, "kind-not-served", message, _served_hint(kind)),))
 
     def find_kinds(self, wanted: Collection[tuple[str, str]]) -> Iterator[Kind]:
-        """Those of *wanted*, by group and name, that the cluster serves, each in the version that it prefers.
+        """Returns the kinds of *wanted*, by group and name, that the cluster serves, each in the version that it prefers.
 
         Raises:
             ClusterError: The codes of `Session`, `cluster-answer` too where it does not say what it serves.

@@ -182,7 +182,7 @@ def _at_the_end(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_old(value: Any) -> Any:
-    """The same without keys, names and entries of the plugin's resources, wherever those for claims stand beside them."""
+    """Returns a value without keys, names and entries of the plugin's resources, wherever those for claims stand beside them."""
     if not isinstance(value, (Mapping, list)):
         return value
     names = [str(each.get("name") if isinstance(each, Mapping) else each) for each in value]

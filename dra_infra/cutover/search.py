@@ -66,7 +66,7 @@ class Judge:
     def verdicts(
         self, state: State, *, without: frozenset[str] = frozenset(), is_over: bool = False
     ) -> tuple[JointVerdict, JointVerdict | None]:
-        """The same, and that with autoscalers at their most; None without any."""
+        """Returns the verdict, and that with autoscalers at their most; None without any."""
         key = (state, without, is_over)
         if key not in self._known:
             placement = place(

@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 
 class Move(NamedTuple):
-    """How a workload goes from one side to the other.
+    """The way of a workload from one side to the other.
 
     Args:
         ref: Its name; behind a made-up one (generateName) stands a `*`.
@@ -76,7 +76,7 @@ class Move(NamedTuple):
 
 
 def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
-    """How the pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
+    """Returns the way in which pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
     ref, manifest, kind = unit.ref, unit.after[-1], workload_kinds().find(unit.after[-1])
     others = [each for each in map(reference_to, unit.after) if each != ref]
     name = f"{manifest.get('kind')}.{group_of(manifest)}".lower()
@@ -106,7 +106,7 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
 
 
 def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: Bare) -> tuple[Step, ...]:
-    """Before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
+    """Returns the steps before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
     objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
     on_driver, on_both = sides.on_driver, sides.on_both
     keep_off, delete, let_in = _without_daemons(on_both, daemons)
@@ -145,7 +145,7 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: B
 
 
 def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[Step, ...]:
-    """Back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
+    """Returns the steps back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
     driver = "leave the driver and its nodeSelector: without it, it comes to nodes of the plugin"
     return (
         Step(driver if is_there else "uninstall the driver for GPUs, which runs nowhere"),
@@ -156,7 +156,7 @@ def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[S
 def move(
     nodes: Sequence[str], resources: Sequence[str], moving: Sequence[Move], daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
-    """A group of nodes leaves the plugin, or none, and workloads move."""
+    """Returns the steps by which a group of nodes, or none, leaves the plugin, and workloads move."""
     if not nodes:
         return tuple(_apply(moving, "as migrated"))
     keep_off, delete, let_in = _without_daemons(nodes, daemons)
@@ -177,7 +177,7 @@ def move(
 def back_from_move(
     nodes: Sequence[str], resources: Sequence[str], moving: Sequence[Move], daemons: Daemons, bare: Bare
 ) -> tuple[Step, ...]:
-    """The nodes go back to the plugin, and the workloads to what they were."""
+    """Returns the steps by which nodes go back to the plugin, and workloads to what they were."""
     if not nodes:
         return tuple(_apply(moving, _AS_IT_WAS))
     names, watched = shlex.join(nodes), (command for each in moving for command in each.then)
@@ -200,7 +200,7 @@ def back_from_move(
 
 
 def finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
-    """The plugin goes, and the keys that counted it."""
+    """Returns the steps by which the plugin goes, and the keys that counted it."""
     return (
         Step(
             "uninstall the plugin, or switch it off in the GPU Operator; it runs on no node with GPUs any more"
@@ -215,13 +215,13 @@ def finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
 
 
 def back_from_finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
-    """The plugin is there again, on no node yet."""
+    """Returns the steps after which the plugin is there again, on no node yet."""
     steps = [Step("install the plugin again, kept off nodes with the label as before")]
     return (*steps, Step("apply quotas with both keys again")) if quotas else tuple(steps)
 
 
 def _empty(what: str, nodes: Sequence[str], bare: Bare) -> Step:
-    """A drain stops at pods of no controller (unreplicatedFilter in kubectl/pkg/drain/filters.go), so they go first."""
+    """Empties nodes: a drain stops at pods of no controller (unreplicatedFilter in kubectl/pkg/drain/filters.go), so they go first."""
     names = shlex.join(nodes)
     fields = ((ref, f"metadata.name={ref.name},spec.nodeName={node}") for ref in bare for node in nodes)
     deletes = (["kubectl", "delete", "pods", *_where(ref), "--field-selector", each] for ref, each in fields)

@@ -44,7 +44,7 @@ _STAYS: Final = {
     "ClusterQueue": _QUEUE,
     "Cohort": _QUEUE,
 }
-"""What becomes of objects that count or watch resources while pods ask for them as before."""
+"""By kind, the outcome for objects that count or watch resources while pods ask for them as before."""
 
 _IN_LIMITS: Final = re.compile(r"\.(?:limits|requests)\[([^\]/]+/[^\]]+)\]\Z")
 """The end of a path to the amount of a resource, which is an extended one where its name has a domain."""

@@ -69,7 +69,7 @@ _WITH_VALUE: Final = re.compile(
 
 @cache
 def _known() -> Mapping[str, Any]:
-    """What is known of labels, by kind of fact."""
+    """Returns the facts on labels, by kind of fact."""
     return read_data("node_labels.yaml")
 
 

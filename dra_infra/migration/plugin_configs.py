@@ -146,7 +146,7 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
 
 
 def _read_strategy(found: Mapping[str, Any], file: str) -> tuple[bool, Strategy | None]:
-    """Whether a document is of the GPU Operator, and the MIG strategy that it gives the plugin's environment; None for none.
+    """Returns whether a document is of the GPU Operator, and the MIG strategy that it gives the plugin's environment; None for none.
 
     Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
     `single` since 2021; templates/daemonset-device-plugin.yml of the plugin's chart.

@@ -39,7 +39,7 @@ _BETWEEN: Final = {
     "Deployment": {"apiVersion": "apps/v1", "kind": "ReplicaSet"},
     "CronJob": {"apiVersion": "batch/v1", "kind": "Job"},
 }
-"""What controllers make of an object, to make its pods."""
+"""The object that a controller makes between an object and its pods, by kind."""
 
 
 class ObjectMakers:
@@ -79,7 +79,7 @@ class ObjectMakers:
         return self._make(self._quotas.copy(), owner, plan, wanted)
 
     def refusal_beside(self, others: Sequence[Workload], owner: ObjectRef, plan: PodPlan) -> str:
-        """What refuses a pod while all pods of the others are there; empty where it is made."""
+        """Returns the refusal of a pod while all pods of the others are there; empty where it is made."""
         quotas = self._quotas.copy()
         for each in (*self.program.left_out, *others):
             if isinstance(each.plan, PodPlan):

@@ -217,7 +217,7 @@ def _of_claim_template(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SPECS: Final = {"Pod": _of_pod, "Job": _of_job, "ResourceClaimTemplate": _of_claim_template}
-"""What is left of the spec of each kind in which servers write; of others only metadata of templates goes."""
+"""By kind, the functions that take out what servers write into a spec; of other kinds only metadata of templates goes."""
 
 
 def _without(value: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

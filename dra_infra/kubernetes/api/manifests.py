@@ -19,7 +19,7 @@ CHANGED_SECRET = f"{SECRET} (changed)"
 """Stands for the new value where a secret changes."""
 
 NOT_TOLD = (UNKNOWN, SECRET)
-"""What stands for values that are not to be had."""
+"""Markers that stand for values which are not to be had."""
 
 AUTONAMED = "pulumi.com/autonamed"
 """The annotation of objects that Pulumi's provider names."""

@@ -179,7 +179,7 @@ class DeviceRequest(Record):
 
     @property
     def leaves(self) -> Iterator[tuple[str, str, ExactDeviceRequest | DeviceSubRequest]]:
-        """What is asked for, by itself or as alternatives: its name in results, its field, and its record."""
+        """Yields each request, by itself or as one of alternatives: its name in results, its field, and its record."""
         if self.exactly is not None:
             yield self.name, "exactly", self.exactly
         for index, entry in enumerate(self.first_available or ()):

@@ -123,7 +123,7 @@ class Addition(NamedTuple):
 
 _LISTS: Final = "cel-go lists"
 _INCLUDES: Final = "includes"
-"""What the `cel` package of DRA adds to the base of all expressions."""
+"""Declarations that the `cel` package of DRA adds to the base of all expressions."""
 
 ADDITIONS: Final = (
     Addition(name="driver", introduced=31, variable="string"),

@@ -206,4 +206,4 @@ OPTIONALS: Final = (
     r"optional_unwrap: optional\.unwrap(list<optional_type<~V>>) -> list<~V>",
     "optional_unwrapOpt: list<optional_type<~V>>.unwrapOpt() -> list<~V>",
 )
-"""What Kubernetes declares of optional values before cel-go's extension does."""
+"""Declarations of optional values that Kubernetes makes before cel-go's extension does."""
