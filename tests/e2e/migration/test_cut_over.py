@@ -23,7 +23,7 @@ from dra_infra.documents.yaml import write_manifests
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.target import ClusterTarget
 from tests.unit.cutover.plans import OLD_KEY, PLUGIN, bare_pod, daemon_set, deployment, job, migrated, quota
-from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
+from tools.cluster import Api, ControlPlane, create_fleet
 
 pytestmark = pytest.mark.e2e
 
@@ -48,12 +48,6 @@ def the_sides(*, is_served: bool, nodes: int = 4) -> Sides:
 
 def the_plan(sides: Sides, objects: Sequence[dict[str, Any]] = OBJECTS) -> Plan:
     return make_plan(objects, migrated(objects), sides, release=RELEASE, is_late=lambda: False)
-
-
-@pytest.fixture
-def plane(binaries: Callable[[str], Path]) -> Iterator[ControlPlane]:
-    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection):
-        yield plane
 
 
 @pytest.fixture

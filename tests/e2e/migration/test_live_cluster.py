@@ -16,7 +16,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.documents.yaml import read_manifests, write_manifests
 from tests.unit.cutover.plans import PLUGIN, deployment, quota
-from tools.cluster import Api, Connection, ControlPlane, NodeStandIn, create_fleet
+from tools.cluster import Api, Connection, ControlPlane, create_fleet
 
 pytestmark = pytest.mark.e2e
 
@@ -45,12 +45,6 @@ POD = {
         ]
     },
 }
-
-
-@pytest.fixture
-def plane(binaries: Callable[[str], Path]) -> Iterator[ControlPlane]:
-    with ControlPlane(binaries=binaries) as plane, NodeStandIn(plane.connection):
-        yield plane
 
 
 @pytest.fixture
