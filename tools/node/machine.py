@@ -95,9 +95,7 @@ def prepare(number: int, *, service: str) -> None:
         RuntimeError: When the bridge cannot be made.
     """
     with _alone():
-        for other in range(MOST):
-            if _journal(other).exists() and (other == number or _is_free(other)):
-                _undo(other)
+        _undo_dead(number)
         if not any(_journal(other).exists() for other in range(MOST)):
             settings = {name: (_PROC / name).read_text() for name in _SETTINGS if (_PROC / name).exists()}
             folders = [folder for folder in PRIVATE_FOLDERS if not Path(folder).exists()]
@@ -126,6 +124,20 @@ def undo(number: int) -> None:
         return
     with _alone():
         if _journal(number).exists():
+            _undo(number)
+
+
+def undo_dead() -> None:
+    """Undo what nodes left whose supervisor was killed, as the next node would; nodes that run keep what is theirs."""
+    if not _STATE.exists():
+        return
+    with _alone():
+        _undo_dead()
+
+
+def _undo_dead(own: int | None = None) -> None:
+    for number in range(MOST):
+        if _journal(number).exists() and (number == own or _is_free(number)):
             _undo(number)
 
 

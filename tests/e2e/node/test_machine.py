@@ -102,6 +102,8 @@ def quiet_machine():
     """Nobody else has a node here: what it changes could not be told from what is left."""
     deadline = time.monotonic() + SECONDS
     while any(Path("/run/dra-infra-nodes").glob("*.json")):
+        # A run that was killed leaves nodes that nobody would undo: only here no node is made before.
+        machine.undo_dead()
         if time.monotonic() > deadline:
             pytest.fail(
                 "a node is left on this machine, or somebody else has one: end it first", pytrace=False
@@ -153,19 +155,40 @@ def test_node_whose_process_is_killed_leaves_nothing(hold_a_node):
     assert processes_of(told["folder"]) == []
 
 
-def test_what_a_killed_supervisor_leaves_is_undone_by_the_next_node(hold_a_node, node_plane, binaries):
+@pytest.fixture
+def kill_with_supervisor(hold_a_node):
+    """Starts a node and kills it in a way that leaves nobody to undo it; returns its folder."""
+
+    def kill():
+        process, told = hold_a_node()
+        process.send_signal(signal.SIGSTOP)
+        os.kill(told["supervisor"], signal.SIGKILL)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: processes_of(told["folder"]) == [])
+        return told["folder"]
+
+    return kill
+
+
+def test_what_a_killed_supervisor_leaves_is_undone_by_the_next_node(
+    kill_with_supervisor, node_plane, binaries
+):
     before = machine_now()
-    process, told = hold_a_node()
-    process.send_signal(signal.SIGSTOP)
-    os.kill(told["supervisor"], signal.SIGKILL)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    wait_until(lambda: processes_of(told["folder"]) == [])
+    folder = kill_with_supervisor()
     assert machine_now() != before
     with RealNode(node_plane, binaries=binaries):
         pass
     assert machine_now() == before
-    assert not Path(told["folder"]).exists()
+    assert not Path(folder).exists()
+
+
+def test_what_a_killed_supervisor_leaves_is_undone_without_a_node(kill_with_supervisor):
+    before = machine_now()
+    kill_with_supervisor()
+    assert machine_now() != before
+    machine.undo_dead()
+    wait_until(lambda: machine_now() == before)
 
 
 def test_nodes_run_side_by_side_and_the_last_puts_the_settings_back(node_plane, binaries):
