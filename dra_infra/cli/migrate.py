@@ -307,9 +307,7 @@ def _put_files(
         _write_files([each for each in files if each.is_made or each.before != each.after], output)
     elif files and form == "text" and "-" not in paths and not check:
         is_made = any(each.is_made for each in files)
-        way = (
-            f"--{'output FOLDER for what the objects look like' if is_made else 'write to change the files'}"
-        )
+        way = "--output FOLDER for what the objects look like" if is_made else "--write to change the files"
         say(f"nothing was written; add {way}{'' if diff else ', or --diff to see the change'}")
 
 

@@ -101,7 +101,8 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if _asks(path, str(key)) or _NAMED.fullmatch(str(key).removeprefix(_REQUESTS)):
-                yield from [(f"{path}[{key}]", below, True)] if str(below) != "0" else ()
+                if str(below) != "0":
+                    yield f"{path}[{key}]", below, True
             elif key not in _ELSEWHERE:
                 yield f"{path}.{key}" if path else str(key), below, False
     elif isinstance(value, list):

@@ -57,11 +57,10 @@ class ClaimTemplates:
         for each in objects if self._claims else ():
             for pods in find_pod_templates(each):
                 for entry in mappings(pods.spec.get("resourceClaims")):
-                    at = (
-                        str(value_at(each, "metadata", "namespace") or ""),
-                        str(entry.get("resourceClaimName")),
-                    )
-                    self._given |= {at: (_NOBODY, "")} if at in self._claims else {}
+                    namespace = str(value_at(each, "metadata", "namespace") or "")
+                    at = namespace, str(entry.get("resourceClaimName"))
+                    if at in self._claims:
+                        self._given[at] = _NOBODY, ""
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
