@@ -58,4 +58,5 @@ def plan_cut_over(
         stops=lambda: time.monotonic() > start + _SECONDS[0],
         taken=running.taken,
         running=(*running.of_kind("Pod"), *running.of_kind("PodDisruptionBudget")),
+        kinds=settings.kinds,
     )

@@ -6,7 +6,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,6 +18,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.cut_over import plan_cut_over
 from dra_infra.cli.migrate_inputs import Making, find_plugin, read_cluster, read_inputs
 from dra_infra.cli.printing import (
@@ -33,6 +34,7 @@ from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
@@ -97,6 +99,7 @@ def run(
     kubeconfig: Path | None,
     context: str | None,
     namespaces: Sequence[str],
+    kinds: Path | None,
     fleet: str | None,
     to: str,
     plan: bool,
@@ -118,7 +121,7 @@ def run(
 
     Raises:
         click.UsageError: When options exclude each other, or the target or driver release is none.
-        ProblemsError: `plugin-config-malformed`, `file-unreadable`.
+        ProblemsError: `plugin-config-malformed`, `workload-kind-malformed`, `file-unreadable`.
         FleetError: `hardware-not-known`, and the codes of `read_snapshot` and `load_fleet`.
         ClusterError: When nothing of a cluster can be read.
         ProgramError: `report-not-written`, and the codes of `read_inputs`.
@@ -163,11 +166,12 @@ def run(
         raise click.BadParameter(f"{refusal}; --gate {_BRIDGE}=true where it is on", param_hint="--to")
     with progress() as tell, collector_paused():
         tell("reading")
+        known = load_workload_kinds(kinds) if kinds else None
         files = read_inputs(paths, sys.stdin.buffer, making) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
-        cluster, (sources, problems, patches) = read_cluster(files, snapshot, account, tell)
+        cluster, (sources, problems, patches) = read_cluster(files, snapshot, account, known, tell)
         plugin = find_plugin(plugin_config, mig_profile, cluster, whole_gpus=whole_gpus)
-        settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory)
+        settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory, kinds=known)
         tell(f"migrating {len(sources):,} objects")
         manifests = [each.manifest for each in sources]
         migrated, others = (
@@ -180,9 +184,10 @@ def run(
             # Where nothing is written, a program that is migrated passes with its secrets.
             migrated = mark_unwritten(sources, migrated, is_written=is_written)
         tell("writing")
-        done = _write(sources, migrated, others, problems, to=to, cluster=cluster)
+        done = _write(sources, migrated, others, problems, to=to, cluster=cluster, kinds=known)
         migrated, problems = done.migrated, done.problems
-        report = _report(sources, migrated, others, target, driver)
+        found = judge([each.manifest for each in sources], migrated, others, target, driver)
+        report = _report(sources, migrated, found, target)
         # What nobody applies does not run, or is made by what does.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
         migrated = [each for index, each in enumerate(migrated) if index not in others]
@@ -203,9 +208,8 @@ def run(
             tell(f"placing on {fleet}")
             end = time.monotonic() + _SECONDS
             chosen = load_fleet(fleet, kubernetes=target.releases[-1].minor, driver=driver)
-            placement = place(
-                results, chosen, release=target.releases[-1], is_late=lambda: time.monotonic() > end
-            )
+            release, is_late = target.releases[-1], lambda: time.monotonic() > end
+            placement = place(results, chosen, release=release, is_late=is_late, kinds=known)
     placed = list(describe(placement, brief=True)) if placement is not None else []
     notes = [*done.notes, *placed]
     if settings.mps_memory and not any(
@@ -243,6 +247,7 @@ def _write(
     *,
     to: str,
     cluster: Snapshot | None,
+    kinds: WorkloadKinds | None,
 ) -> _Written:
     """Files, or the program, of what was migrated; no program where objects could not be read."""
     if to != "components":
@@ -258,7 +263,7 @@ def _write(
     left_out = {
         index
         for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
-        if find_owner(done.manifest or {}) or (each.is_made and is_beside(each.manifest, done))
+        if find_owner(done.manifest or {}) or (each.is_made and is_beside(each.manifest, done, kinds))
     }.difference(others)
     program = program_of(
         [
@@ -340,12 +345,10 @@ def _why_no_shares(target: ClusterTarget, driver: str) -> str:
 def _report(
     sources: Sequence[SourceObject],
     migrated: Sequence[Migrated],
-    others: Container[int],
+    problems: Sequence[Sequence[Problem]],
     target: ClusterTarget,
-    driver: str,
 ) -> Report:
     entries: list[Entry] = []
-    problems = judge([each.manifest for each in sources], migrated, others, target, driver)
     for source, done, found in zip(sources, migrated, problems, strict=True):
         if not done.remarks and not done.added and not found:
             continue

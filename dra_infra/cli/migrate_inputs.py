@@ -18,6 +18,7 @@ from dra_infra.cli.settings import check_settings, read_program, read_snapshot
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.errors import Place, Problem, ProblemsError
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrated_kinds
@@ -106,9 +107,10 @@ def read_cluster(
     files: Inputs | None,
     snapshot: Path | None,
     account: tuple[Path | None, str | None, Sequence[str]] | None,
+    known: WorkloadKinds | None,
     tell: Callable[[str], None],
 ) -> tuple[Snapshot | None, Inputs]:
-    """Read the cluster, of a snapshot or by kubeconfig, context and namespaces, and without *files* what of it is to be migrated.
+    """Read the cluster, of a snapshot or by kubeconfig, context and namespaces, and without *files* what of *known* kinds in it is to be migrated.
 
     Raises:
         ClusterError: When nothing can be read; what may not be listed is told.
@@ -121,7 +123,7 @@ def read_cluster(
 
     kubeconfig, context, namespaces = account or (None, None, ())
     reader = reading.open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
-    wanted = migrated_kinds() if files is None else frozenset()
+    wanted = migrated_kinds(known) if files is None else frozenset()
     kinds = SNAPSHOT[: SNAPSHOT.index(DEFINITIONS)]
     more = reader.find_kinds(wanted - {(each.group, each.name) for each in kinds}) if wanted else ()
     objects, inputs = list[dict[str, Any]](), list[dict[str, Any]]()

@@ -11,6 +11,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
@@ -51,20 +52,25 @@ class Estate:
         ready: Workloads that ask by claims already, and have nodes for that.
         stays: Workloads that ask the plugin and are not migrated, with the reason.
         common: All other objects, as they are from the first phase on.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
     units: tuple[Unit, ...]
     ready: tuple[ObjectRef, ...]
     stays: tuple[tuple[ObjectRef, str], ...]
     common: tuple[Mapping[str, Any], ...] = field(repr=False)
+    kinds: WorkloadKinds | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, objects: Objects, migrated: Sequence[Migrated], *, has_driver: bool = False) -> Estate:
+    def of(
+        cls, objects: Objects, migrated: Sequence[Migrated], kinds: WorkloadKinds | None, *, has_driver: bool
+    ) -> Estate:
         """Takes apart what becomes of objects.
 
         Args:
             objects: The manifests as they are.
             migrated: What becomes of each of them.
+            kinds: As of the whole.
             has_driver: Whether nodes have the driver before anything moves.
         """
         units: list[Unit] = []
@@ -73,11 +79,11 @@ class Estate:
         common: list[Mapping[str, Any]] = []
         for before, done in zip(objects, migrated, strict=True):
             ref = reference_to(before)
-            specs = [each.spec for each in find_pod_templates(before)]
+            specs = [each.spec for each in find_pod_templates(before, kinds)]
             after = tuple(each for each in (*done.added, done.manifest) if each is not None)
             asks = any(map(asks_devices, specs))
             has_claims = any(each.get("resourceClaims") for each in specs)
-            kind, is_same = find_kind(before), done.manifest is before or done.manifest is None
+            kind, is_same = find_kind(before, kinds), done.manifest is before or done.manifest is None
             changes = kind is not None and not is_same
             if changes or (has_claims and not asks and not has_driver):
                 now = before if changes and (asks or not has_claims) else None
@@ -88,12 +94,14 @@ class Estate:
             # What a template of workloads asks for is known by what is to decide about it.
             is_left = kind is not None and not specs and any("nvidia.com/" in each for each in decide)
             is_left = is_left or any(each.code == "kind-not-rewritten" for each in done.remarks)
-            if is_left or asks_plugin(before):
+            if is_left or asks_plugin(before, kinds):
                 stays.append((ref, next(iter(decide), "it is not migrated")))
             elif has_claims:
                 ready.append(ref)
         units.sort(key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name))
-        return cls(units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common))
+        return cls(
+            units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common), kinds=kinds
+        )
 
     def at(self, moved: frozenset[int], *, is_over: bool = False) -> list[Mapping[str, Any]]:
         """The objects in force once these of the units have moved; when all is over, without what counts the plugin's resources."""
@@ -147,11 +155,11 @@ class Estate:
                 yield reference_to(each), keys
 
 
-def asks_plugin(manifest: Mapping[str, Any]) -> bool:
+def asks_plugin(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> bool:
     """True for an object whose pods ask NVIDIA's device plugin for something."""
     return any(
         is_of_plugin(str(name))
-        for pods in find_pod_templates(manifest)
+        for pods in find_pod_templates(manifest, kinds)
         for _, container in containers_of(pods.spec)
         for part in ("limits", "requests")
         for name in mapping(value_at(container, "resources", part))

@@ -25,6 +25,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.placement.placement import JointAnswer, JointVerdict
@@ -129,6 +130,7 @@ def make_plan(
     stops: Callable[[], bool] | None = None,
     taken: Taken = NOTHING_TAKEN,
     running: Iterable[Mapping[str, Any]] = (),
+    kinds: WorkloadKinds | None = None,
 ) -> Plan:
     """Plan the cut-over of a cluster from NVIDIA's device plugin to its DRA driver.
 
@@ -141,8 +143,9 @@ def make_plan(
         stops: Asked between phases; once true, no fewer nodes at a time are searched for. None for *is_late*.
         taken: What is not free of the nodes.
         running: Pods that run, with their nodes, and PodDisruptionBudgets that are there.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    estate = Estate.of(objects, migrated, has_driver=bool(sides.on_driver))
+    estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver))
     judge = Judge(estate, sides, release, taken, is_late)
     search = Search(judge, stops or is_late)
     size, states = search.find() if sides.offered or estate.units else (0, [])
@@ -183,7 +186,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     nodes = tuple(sorted(state.nodes - before.nodes))
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)
-    moving = [how_it_moves(each, rollouts.get(each.ref)) for each in units]
+    moving = [how_it_moves(each, rollouts.get(each.ref), estate.kinds) for each in units]
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
     drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
     daemons, bare = estate.daemons(drained), estate.bare(before.units, drained, running)
@@ -192,7 +195,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     there = [each for each in running if asks_plugin(each) and value_at(each, "spec", "nodeName") in nodes]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
     is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
-    if nodes and is_last and any(map(asks_plugin, estate.of_units(before.units))):
+    if nodes and is_last and any(asks_plugin(each, estate.kinds) for each in estate.of_units(before.units)):
         # The engine passes over what no node has.
         meanwhile = JointVerdict(verdict="never", reasons=("no other node has the plugin",))
     waits = meanwhile is not None and meanwhile.verdict != "always"
@@ -202,7 +205,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
         moves=tuple(each.ref for each in units),
         rolls={each.ref: each.says for each in moving},
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
-        held=find_held(estate.at(before.units), running, drained, waits=waits),
+        held=find_held(estate.at(before.units), running, drained, waits=waits, kinds=estate.kinds),
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
         steps=move(nodes, resources, moving, daemons, bare),

@@ -13,13 +13,13 @@ from typing import Final
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.cutover.estate import Objects, Unit
+from dra_infra.cutover.estate import Estate, Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import LabelSelector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -36,13 +36,14 @@ _ROLLING: Final = ("Deployment", "StatefulSet")
 
 
 def foresee_rollouts(
-    units: Sequence[Unit], before: Objects, fleet: Fleet, *, release: Release, taken: Taken
+    estate: Estate, units: Sequence[Unit], moved: frozenset[int], fleet: Fleet, release: Release, taken: Taken
 ) -> dict[ObjectRef, Outlook]:
     """How the rollout of each Deployment and StatefulSet goes, when all of the phase roll over at once.
 
     Args:
+        estate: All objects.
         units: The workloads that move.
-        before: All objects before they do.
+        moved: The numbers of those that have moved before.
         fleet: The nodes of the phase, which have left the plugin.
         release: Whose scheduler.
         taken: What is not free of the nodes.
@@ -50,14 +51,15 @@ def foresee_rollouts(
     rolling = [(each, pods) for each in units if (pods := _count(each)) is not None]
     if not rolling:
         return {}
-    manifests = [*before]
+    manifests = estate.at(moved)
     for unit, _ in rolling:
         *others, workload = unit.after
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
         manifests += [*others, {**workload, "metadata": metadata}]
     rollovers = [_rollover(unit, pods) for unit, pods in rolling]
-    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken)
-    opened = open_program(manifests, fleet, taken, release)
+    kinds = estate.kinds
+    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken, kinds=kinds)
+    opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}
     plans = {each.owner: each.plan for each in opened.workloads}
     old = [each for each in opened.arriving if each.owner.whole not in new]
@@ -104,7 +106,7 @@ def _rollover(unit: Unit, pods: int) -> Rollover:
 
 
 def find_held(
-    objects: Objects, running: Objects, nodes: Sequence[Node], *, waits: bool
+    objects: Objects, running: Objects, nodes: Sequence[Node], *, waits: bool, kinds: WorkloadKinds | None
 ) -> dict[ObjectRef, Outlook]:
     """PodDisruptionBudgets of these or of what runs that may keep a drain of nodes from its end: why, and what to write.
 
@@ -113,7 +115,8 @@ def find_held(
     """
     budgets = [each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget"]
     sides = [
-        [pods for each in side for pods in find_pod_templates(each)] for side in (objects, running) if budgets
+        [pods for each in side for pods in find_pod_templates(each, kinds)] if budgets else []
+        for side in (objects, running)
     ]
     found: dict[ObjectRef, Outlook] = {}
     for ref, spec in ((reference_to(each), mapping(each.get("spec"))) for each in budgets):

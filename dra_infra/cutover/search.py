@@ -8,6 +8,7 @@ every way where there are few.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, combinations
 from typing import Final, NamedTuple
 
@@ -51,8 +52,8 @@ class Judge:
     def __init__(
         self, estate: Estate, sides: Sides, release: Release, taken: Taken, is_late: Callable[[], bool]
     ) -> None:
-        self.estate, self.sides, self.is_late = estate, sides, is_late
-        self.release, self.taken = release, taken
+        self.estate, self.sides, self.release, self.taken = estate, sides, release, taken
+        self._place = partial(place, taken=taken, release=release, is_late=is_late, kinds=estate.kinds)
         self._known: dict[tuple[State, frozenset[str], bool], tuple[JointVerdict, JointVerdict | None]] = {}
         self._alone: dict[State, bool] = {}
         self._rollouts: dict[tuple[State, State], Mapping[ObjectRef, Outlook]] = {}
@@ -69,14 +70,9 @@ class Judge:
         """Returns the verdict, and that with autoscalers at their most; None without any."""
         key = (state, without, is_over)
         if key not in self._known:
-            placement = place(
-                self.estate.at(state.units, is_over=is_over),
-                self.sides.at(state.nodes, without=without),
-                taken=self.taken,
-                release=self.release,
-                is_late=self.is_late,
-                bystanders_alone=True,
-            )
+            objects = self.estate.at(state.units, is_over=is_over)
+            fleet = self.sides.at(state.nodes, without=without)
+            placement = self._place(objects, fleet, bystanders_alone=True)
             self._known[key] = placement.joint, placement.joint_at_most
         return self._known[key]
 
@@ -93,21 +89,17 @@ class Judge:
                 *estate.common,
                 *(each for number in sorted(state.units) for each in estate.units[number].after),
             ]
-            fleet = self.sides.at(state.nodes)
-            placement = place(manifests, fleet, taken=self.taken, release=self.release, is_late=self.is_late)
+            placement = self._place(manifests, self.sides.at(state.nodes))
             self._alone[state] = placement.joint.works is not None
         return self._alone[state]
 
     def rollouts(self, before: State, then: State) -> Mapping[ObjectRef, Outlook]:
         """How workloads that move between two states roll over."""
         if (before, then) not in self._rollouts:
-            estate = self.estate
+            units = [self.estate.units[number] for number in sorted(then.units - before.units)]
+            fleet = self.sides.at(then.nodes)
             self._rollouts[before, then] = foresee_rollouts(
-                [estate.units[number] for number in sorted(then.units - before.units)],
-                estate.at(before.units),
-                self.sides.at(then.nodes),
-                release=self.release,
-                taken=self.taken,
+                self.estate, units, before.units, fleet, self.release, self.taken
             )
         return self._rollouts[before, then]
 
@@ -221,5 +213,5 @@ class Search:
         return state.units
 
     def _pods(self, unit: int) -> int:
-        pods = find_pod_templates(self._judge.estate.units[unit].after[-1])
+        pods = find_pod_templates(self._judge.estate.units[unit].after[-1], self._judge.estate.kinds)
         return sum(1 if each.replicas is None else each.replicas for each in pods)

@@ -24,6 +24,7 @@ from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.sides import AWAY, Sides
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import group_of
 from dra_infra.review.comparison import ROLLING_KINDS
@@ -75,9 +76,9 @@ class Move(NamedTuple):
     then: tuple[str, ...] = ()
 
 
-def how_it_moves(unit: Unit, outlook: Outlook | None = None) -> Move:
+def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKinds | None = None) -> Move:
     """Returns the way in which pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
-    ref, manifest, kind = unit.ref, unit.after[-1], workload_kinds().find(unit.after[-1])
+    ref, manifest, kind = unit.ref, unit.after[-1], (kinds or workload_kinds()).find(unit.after[-1])
     others = [each for each in map(reference_to, unit.after) if each != ref]
     name = f"{manifest.get('kind')}.{group_of(manifest)}".lower()
     name = name if name.count(".") > 1 else name.partition(".")[0]

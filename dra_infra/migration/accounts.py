@@ -73,7 +73,8 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
             yield Remark(path, "decide", "other-device-form", f"{found} is {form.what}", form.hint)
             continue
         message = f"{found} stands in a {where} that is not read"
-        yield Remark(path, "decide", "resource-in-text", message, hint)
+        more = "; --kinds FILE says where kinds of your own have pods" if where == "field" else ""
+        yield Remark(path, "decide", "resource-in-text", message, f"{hint}{more}")
     if left := sum(1 for _ in names):
         message = f"{count_of(left, 'more place')} with resources of the plugin, in fields and texts that are not read"
         yield Remark("", "decide", "resource-in-text", message, hint)

@@ -74,7 +74,7 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
-    for pods in find_pod_templates(manifest):
+    for pods in find_pod_templates(manifest, settings.kinds):
         is_against = settings.plugin is not None and find_against(pods.spec, settings.plugin) != ""
         serves_otherwise = is_against or read_pod_serving(pods.spec) != NOTHING_SAID
         for path, container in containers_of(pods.spec):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.placement.objects import target_of
 
 _Owner = tuple[str, str, str, str]
@@ -25,9 +26,11 @@ class ClaimTemplates:
 
     Args:
         objects: All that is migrated: templates that are there keep their names.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> None:
+        self.kinds: Final = kinds
         self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
         self._users: dict[tuple[str, str], dict[Any, None]] = {}
         self.scaled = {target for each in objects if (target := target_of(each))}
@@ -55,7 +58,7 @@ class ClaimTemplates:
                     self._there.setdefault(at[1], {})[_key(claim)] = claim
         # The pods that share a claim are counted: no others join them.
         for each in objects if self._claims else ():
-            for pods in find_pod_templates(each):
+            for pods in find_pod_templates(each, kinds):
                 for entry in mappings(pods.spec.get("resourceClaims")):
                     namespace = str(value_at(each, "metadata", "namespace") or "")
                     at = namespace, str(entry.get("resourceClaimName"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.accounts import Limits, find_mentions, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates
@@ -22,13 +22,14 @@ from dra_infra.migration.workloads import (
 )
 
 
-def migrated_kinds() -> frozenset[tuple[str, str]]:
+def migrated_kinds(kinds: WorkloadKinds | None = None) -> frozenset[tuple[str, str]]:
     """Group and name of each kind that servers of today have and a migration reads; ConfigMaps may hold anything, and are none."""
     claims = (("resource.k8s.io", each) for each in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate"))
     queues = ("kueue.x-k8s.io", "ClusterQueue"), ("kueue.x-k8s.io", "Cohort")
     accounts = ("", "ResourceQuota"), ("", "LimitRange"), ("autoscaling", "HorizontalPodAutoscaler"), *queues
     nobodys = ("kueue.x-k8s.io", "Workload"), ("", "PodTemplate")
-    return frozenset({*workload_kinds().kinds, *more_kinds().kinds, *claims, *accounts}).difference(nobodys)
+    known = (kinds or workload_kinds()).kinds
+    return frozenset({*known, *more_kinds().kinds, *claims, *accounts}).difference(nobodys)
 
 
 def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
@@ -42,10 +43,10 @@ def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) ->
         objects: Manifests as plain data. They are not changed.
         settings: What is known of the cluster.
     """
-    old = migrate_old_dra(objects)
+    old = migrate_old_dra(objects, settings.kinds)
     first = [old.get(index, Migrated(manifest=each)) for index, each in enumerate(objects)]
     templates = ClaimTemplates(
-        [each for done in first for each in (done.manifest, *done.added) if each is not None]
+        [each for done in first for each in (done.manifest, *done.added) if each is not None], settings.kinds
     )
     limits = limits_together(objects, settings)
     return [_go_on(done, settings, templates, each) for done, each in zip(first, limits, strict=True)]
@@ -65,7 +66,7 @@ def _go_on(
         or Migrated(manifest=done.manifest)
     )
     now = found.manifest or done.manifest
-    left = find_mentions(now, _read_fields(now, found.remarks)) if _may_ask(now) else ()
+    left = find_mentions(now, _read_fields(now, found.remarks, settings)) if _may_ask(now) else ()
     return Migrated(
         manifest=now,
         remarks=(*done.remarks, *found.remarks, *(tell_why(now, each) for each in left)),
@@ -73,12 +74,12 @@ def _go_on(
     )
 
 
-def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark]) -> set[str]:
+def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark], settings: Settings) -> set[str]:
     """Paths of what the migration has read: resources of containers in pod specs, and fields on which it remarks.
 
     A remark on a container as a whole is one on its devices: its variables and arguments were not read for resources.
     """
-    kind = find_kind(manifest)
+    kind = find_kind(manifest, settings.kinds)
     containers = {
         f"{path}.{at}"
         for path, spec in (kind.find_holders(manifest) if kind else ())

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.device_plugin import (
     Asked,
     DevicePlugin,
@@ -37,6 +38,7 @@ class Settings:
         mps_memory: MiB of a GPU that pods of a workload share by a claim under MPS; 0 where they are not to.
         pods: How many pods would share it; 0 where that is not known.
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
 
     plugin: DevicePlugin | None = None
@@ -44,6 +46,7 @@ class Settings:
     mps_memory: int = 0
     pods: int = 0
     per_node: bool = False
+    kinds: WorkloadKinds | None = None
 
 
 class Need(NamedTuple):

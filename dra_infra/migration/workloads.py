@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -62,9 +62,10 @@ def more_kinds() -> WorkloadKinds:
     return WorkloadKinds(kinds)
 
 
-def find_kind(manifest: Mapping[str, Any]) -> WorkloadKind | None:
-    """The kind of an object with pods that can be migrated, or none."""
-    return more_kinds().find(manifest) or workload_kinds().find(manifest)
+def find_kind(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> WorkloadKind | None:
+    """The kind of an object with pods that can be migrated, or none; a user's own among *kinds* comes first."""
+    known, own = (each.find(manifest) for each in (workload_kinds(), kinds or workload_kinds()))
+    return own if own is not known else more_kinds().find(manifest) or known
 
 
 def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:
@@ -91,7 +92,7 @@ def migrate_workload(
     manifest: Mapping[str, Any], settings: Settings, templates: ClaimTemplates
 ) -> Migrated | None:
     """Migrates the pods of an object; None for an object that makes none, or whose pods ask for no device."""
-    kind = find_kind(manifest)
+    kind = find_kind(manifest, settings.kinds)
     if kind is None:
         return None
     own = templates.of(manifest)
@@ -101,7 +102,7 @@ def migrate_workload(
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
-    counts = _count_pods(manifest, templates.scaled) if settings.mps_memory else {}
+    counts = _count_pods(manifest, templates) if settings.mps_memory else {}
     for part in kind.parts:
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
@@ -141,14 +142,14 @@ def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTem
         yield Remark("", "kept", "resource-to-claim", message)
 
 
-def _count_pods(manifest: Mapping[str, Any], scaled: Collection[tuple[str, str, str]]) -> Mapping[str, int]:
+def _count_pods(manifest: Mapping[str, Any], templates: ClaimTemplates) -> Mapping[str, int]:
     """How many pods run at once of the templates at each path; 0, or none, where that is not fixed."""
     kind, runs = str(manifest.get("kind")), value_at(manifest, "spec", "concurrencyPolicy")
     is_again = not value_at(manifest, "metadata", "name") or ("Cron" in kind and runs not in _ONE_RUN)
-    if is_again or (kind, *identity_of(manifest)) in scaled:
+    if is_again or (kind, *identity_of(manifest)) in templates.scaled:
         return {}
     found: dict[str, list[int | None]] = {}
-    for each in find_pod_templates(manifest):
+    for each in find_pod_templates(manifest, templates.kinds):
         is_open = each.most is not None or each.uncounted or each.malformed
         found.setdefault(each.path, []).append(None if is_open else each.replicas)
     return {path: 0 if None in counts else sum(filter(None, counts)) for path, counts in found.items()}
@@ -206,7 +207,7 @@ def _find_composed(
         return
     where = ".".join(fields[0][0]) if fields[0] else "a field for them"
     told: set[str] = set()
-    for pods in find_pod_templates(manifest):
+    for pods in kind.find_pod_templates(manifest):
         for path, _ in containers_of(pods.spec) if pods.places and asks_devices(pods.spec) else ():
             at = pods.at(f"{path}.resources")
             if at not in told and not any(each.path.startswith(at) for each in read):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.old_dra.objects import GROUP
@@ -63,7 +64,7 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
     owners = {
         index: owner
         for index, each in enumerate(objects)
-        if workload_kinds().find(each) and (owner := find_owner(each))
+        if (settings.kinds or workload_kinds()).find(each) and (owner := find_owner(each))
     }
     plain = [without_written(each) for each in objects]
     own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
@@ -94,9 +95,9 @@ def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
     return None
 
 
-def is_beside(manifest: Mapping[str, Any], done: Migrated) -> bool:
+def is_beside(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds | None) -> bool:
     """True for an object of a cluster, nothing of which is migrated, that has no claims either, or belongs to a Helm release."""
-    kind = find_kind(manifest)
+    kind = find_kind(manifest, kinds)
     pods = (mapping(spec) for _, spec in kind.find_holders(manifest)) if kind else ()
     has_claims = GROUP in str(manifest.get("apiVersion")) or any(each.get("resourceClaims") for each in pods)
     is_of_helm = value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")

@@ -17,6 +17,7 @@ from dra_infra.cli import options
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces
+@options.kinds
 @click.option(
     "--whole-gpus",
     is_flag=True,

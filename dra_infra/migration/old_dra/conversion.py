@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.old_dra.claims import migrate_devices
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
 from dra_infra.migration.old_dra.mig_joining import MigJoining
@@ -34,7 +35,9 @@ _OWN_METADATA: Final = ("metadata.labels", "metadata.annotations", "spec.metadat
 _PARAMETERS: Final = ("ResourceClaimParameters", "ResourceClassParameters")
 
 
-def migrate_old_dra(objects: Sequence[Mapping[str, Any]]) -> dict[int, Migrated]:
+def migrate_old_dra(
+    objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None
+) -> dict[int, Migrated]:
     """Migrates each object that has to do with old DRA, by its position in *objects*.
 
     Objects that are not in the answer are not touched. One that stays as it is, since somebody has to decide, is in it
@@ -42,13 +45,14 @@ def migrate_old_dra(objects: Sequence[Mapping[str, Any]]) -> dict[int, Migrated]
 
     Args:
         objects: The objects of an input, all together: claims and their parameters find each other by name.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    return _Migration(objects).run()
+    return _Migration(OldObjects(objects, kinds)).run()
 
 
 class _Migration:
-    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._objects = OldObjects(objects)
+    def __init__(self, objects: OldObjects) -> None:
+        self._objects = objects
         self._claims = ClassicClaims(self._objects)
         self._joining = MigJoining(self._objects, self._claims)
         self._found: dict[int, Migrated] = {}

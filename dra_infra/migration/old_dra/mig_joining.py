@@ -68,7 +68,7 @@ class MigJoining:
             manifest: The same with flat entries of claims.
         """
         added: list[Mapping[str, Any]] = []
-        for place in list(pod_specs(manifest)):
+        for place in list(pod_specs(manifest, self._objects.kinds)):
             entries = mappings(place.spec.get("resourceClaims"))
             asked = [found for each in entries if (found := self._read(each, item)) is not None]
             for each in asked:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.outcomes import Outcome, Remark
 
 GROUP: Final = "resource.k8s.io"
@@ -125,9 +126,10 @@ class Item:
 
 
 class OldObjects:
-    """The objects of the input, and which of them a name means."""
+    """The objects of the input, which of them a name means, and the kinds that make pods, where a user has own ones."""
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> None:
+        self.kinds: Final = kinds
         # What a reader of files hands on may be anything.
         known: list[tuple[int, Any]] = list(enumerate(objects))
         self.items: Final = [Item(index, each) for index, each in known if isinstance(each, Mapping)]

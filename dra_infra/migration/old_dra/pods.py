@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced
 
 _NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
@@ -30,9 +31,9 @@ class PodPlace(NamedTuple):
     spec: Mapping[str, Any]
 
 
-def pod_specs(manifest: Mapping[str, Any]) -> Iterator[PodPlace]:
-    """The pod specs of an object of any kind that the catalogue knows; composed ones stand nowhere and are left out."""
-    kind = workload_kinds().find(manifest)
+def pod_specs(manifest: Mapping[str, Any], kinds: WorkloadKinds | None) -> Iterator[PodPlace]:
+    """The pod specs of an object of any kind that is known; composed ones stand nowhere and are left out."""
+    kind = (kinds or workload_kinds()).find(manifest)
     for part in kind.parts if kind is not None else ():
         if part.composed:
             continue
@@ -46,7 +47,7 @@ def pod_specs(manifest: Mapping[str, Any]) -> Iterator[PodPlace]:
 def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
     """The object with entries of its pods' claims as v1 has them; the very object where all are."""
     manifest = item.manifest
-    for place in pod_specs(manifest):
+    for place in pod_specs(manifest, objects.kinds):
         base = f"{place.path}." if place.path else ""
         for kind in ("initContainers", "containers"):
             held = place.spec.get(kind)

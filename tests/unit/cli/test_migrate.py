@@ -793,3 +793,40 @@ def test_a_file_that_is_called_after_a_secret_is_named_with_its_line(tmp_path: P
     (tmp_path / "hf-token.yaml").write_text(SERVE)
     done = migrate(tmp_path, "hf-token.yaml", "--whole-gpus")
     assert done.stderr.startswith("hf-token.yaml:1:1: Deployment ml/serve\n")
+
+
+RUN = """\
+apiVersion: ml.example.com/v1
+kind: TrainingRun
+metadata: {name: run, namespace: ml}
+spec: {workers: [{replicas: 9, template: {spec: {containers: [{name: main, image: a, resources: {limits: {nvidia.com/gpu: 1}}}]}}}]}
+"""
+KINDS = """\
+kinds:
+- {kind: TrainingRun, group: ml.example.com, parts: [{template: spec.workers.*.template, pods: [spec.workers.*.replicas]}]}
+"""
+
+
+def test_kinds_of_a_users_own_are_migrated_placed_and_planned(tmp_path: Path):
+    (tmp_path / "run.yaml").write_text(RUN)
+    (tmp_path / "kinds.yaml").write_text(KINDS)
+    arguments = ("run.yaml", "--whole-gpus", "--kinds", "kinds.yaml", "--kubernetes", "1.34")
+    short = migrate(tmp_path, *arguments, "--fleet", "hgx-h100 x 1")
+    assert short.returncode == 1
+    assert "0 of 1 workload fits" in short.stderr
+    planned = migrate(tmp_path, *arguments, "--fleet", "hgx-h100 x 2", "--plan")
+    assert "TrainingRun ml/run moves" in planned.stderr
+    assert "9 nvidia.com/gpu by TrainingRun ml/run" in planned.stderr
+    bridged = migrate(tmp_path, *arguments, "--gate", "DRAExtendedResource=true", "--to", "bridge")
+    assert bridged.stderr.count("[resource-bridged]") == 1
+    done = migrate(tmp_path, *arguments, "--write")
+    assert done.returncode == 0
+    assert "resourceClaimTemplateName: run-gpu" in (tmp_path / "run.yaml").read_text()
+
+
+def test_kinds_of_another_form_end_with_two(tmp_path: Path):
+    (tmp_path / "run.yaml").write_text(RUN)
+    done = migrate(tmp_path, "run.yaml", "--whole-gpus", "--kinds", "run.yaml", "--write")
+    assert done.returncode == 2
+    assert "run.yaml.kinds: this is missing [workload-kind-malformed]" in done.stderr
+    assert (tmp_path / "run.yaml").read_text() == RUN

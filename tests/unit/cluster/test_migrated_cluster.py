@@ -302,3 +302,21 @@ def test_what_charts_made_stays_with_their_releases(server: Server, tmp_path: Pa
     where = cluster(server, tmp_path, {"resource.k8s.io/v1/deviceclasses": held})
     program = migrate(*where, "--to", "components").stdout
     assert ('import_="b"' in program, 'import_="a"' in program) == (True, False)
+
+
+def test_kinds_of_a_users_own_are_read_from_a_cluster(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(KINDS, "example.com/v1", [("TrainingRun", "trainingruns", True)])
+    runs = [live("TrainingRun", "run", {"template": template(1)})]
+    named = cluster(server, tmp_path, {"example.com/v1/trainingruns": runs})
+    kinds = {
+        "kinds": [{"kind": "TrainingRun", "group": "example.com", "parts": [{"template": "spec.template"}]}]
+    }
+    Path("kinds.yaml").write_text(json.dumps(kinds))
+    done = migrate(*named, "--whole-gpus", "--kinds", "kinds.yaml", "--json")
+    told = {
+        each["name"]: [more["code"] for more in each["remarks"]]
+        for each in json.loads(done.stdout)["objects"]
+    }
+    assert "resource-to-claim" in told["TrainingRun ml/run"]

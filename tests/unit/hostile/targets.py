@@ -381,6 +381,7 @@ _MIGRATION: Final[Mapping[str, Any]] = {
     "kubeconfig": None,
     "context": None,
     "namespaces": (),
+    "kinds": None,
     "fleet": "hgx-h100 x 1",
     "to": "claims",
     "plan": False,

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from dra_infra.catalog.workload_kinds import read_workload_kinds
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.workloads import find_kind
 
 WHOLE = Settings(plugin=DevicePlugin())
 
@@ -844,3 +846,61 @@ def test_a_runtime_that_was_migrated_has_its_templates_in_namespaces_that_came_l
     # Nobody knows which of two it is to have.
     other = {**first.added[0], "metadata": {"name": "r-gpu", "namespace": "b"}, "spec": {"spec": {}}}
     assert not any(each.added for each in migrate_objects([*before, train_job("z"), other], WHOLE))
+
+
+OWN = replace(
+    WHOLE,
+    kinds=read_workload_kinds(
+        {
+            "kinds": [
+                {
+                    "kind": "TrainingRun",
+                    "group": "ml.example.com",
+                    "parts": [{"template": "spec.workers.*.template", "pods": ["spec.workers.*.replicas"]}],
+                },
+                {"kind": "CloneSet", "group": "apps.kruise.io", "parts": [{"template": "spec.own"}]},
+            ]
+        },
+        "kinds.yaml",
+    ),
+)
+"""What is known where a user names kinds of their own, one of which the catalogue has, too."""
+
+
+def training_run(pod: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "ml.example.com/v1",
+        "kind": "TrainingRun",
+        "metadata": {"name": "run", "namespace": "ml"},
+        "spec": {"workers": [{"replicas": 2, "template": {"spec": pod}}]},
+    }
+
+
+def test_pods_of_a_kind_that_a_user_names_get_claims():
+    (known,) = migrate_objects([training_run(pod_spec(1))], OWN)
+    at = "spec.workers[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]"
+    assert [(each.code, each.path) for each in known.remarks][:1] == [("resource-to-claim", at)]
+    spec = known.manifest["spec"]["workers"][0]["template"]["spec"]
+    assert spec["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "run-gpu"}]
+    (unknown,) = migrate_objects([training_run(pod_spec(1))], WHOLE)
+    assert [(each.code, each.path) for each in unknown.remarks] == [("resource-in-text", at)]
+    assert "--kinds FILE" in unknown.remarks[0].hint
+
+
+def test_a_kind_of_a_user_comes_before_that_of_the_catalogue():
+    clones = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet"}
+    found = [[each.path for each in find_kind(clones, kinds).parts] for kinds in (None, OWN.kinds)]
+    assert found == [[("spec", "template")], [("spec", "own")]]
+
+
+def test_old_claims_of_a_kind_that_a_user_names_are_written_flat():
+    entry = {"name": "gpu", "source": {"resourceClaimTemplateName": "gpus"}}
+    (done,) = migrate_objects([training_run({**pod_spec(), "resourceClaims": [entry]})], OWN)
+    at = "spec.workers[0].template.spec.resourceClaims[0].source"
+    assert [(each.code, each.path) for each in done.remarks] == [("pod-claim-source", at)]
+
+
+def test_pods_of_a_kind_that_a_user_names_share_a_gpu_under_mps_by_their_number():
+    mps = replace(under_mps(8), kinds=OWN.kinds)
+    (done,) = migrate_objects([training_run(pod_spec(1))], mps)
+    assert [each["kind"] for each in done.added] == ["ResourceClaim"]
