@@ -169,7 +169,7 @@ def run(
         known = load_workload_kinds(kinds) if kinds else None
         files = read_inputs(paths, sys.stdin.buffer, making) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
-        cluster, (sources, problems, patches) = read_cluster(files, snapshot, account, known, tell)
+        cluster, (sources, problems, patches, not_seen) = read_cluster(files, snapshot, account, known, tell)
         plugin = find_plugin(plugin_config, mig_profile, cluster, whole_gpus=whole_gpus)
         settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory, kinds=known)
         tell(f"migrating {len(sources):,} objects")
@@ -211,12 +211,13 @@ def run(
             release, is_late = target.releases[-1], lambda: time.monotonic() > end
             placement = place(results, chosen, release=release, is_late=is_late, kinds=known)
     placed = list(describe(placement, brief=True)) if placement is not None else []
-    notes = [*done.notes, *placed]
+    notes = [*(f"not seen: {each}" for each in not_seen), *done.notes, *placed]
     if settings.mps_memory and not any(
         told.code == "mps-replicas" for each in migrated for told in each.remarks
     ):
         notes.append("--mps-memory had no effect: no pod asks for a replica under MPS")
-    report = replace(report, notes=notes, plan=to_data(planned) if planned else None)
+    data = to_data(planned) if planned else None
+    report = replace(report, notes=notes, plan=data, problems=problems, not_seen=not_seen)
     print_problems(problems, with_count=False)
     _print_report(report, planned, form)
     if to == "components":

@@ -13,7 +13,7 @@ import click
 
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
 from dra_infra.catalog.vocabulary import mig_profiles
-from dra_infra.cli.printing import print_not_seen, print_problems
+from dra_infra.cli.printing import print_problems
 from dra_infra.cli.settings import check_settings, read_program, read_snapshot
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
@@ -26,6 +26,7 @@ from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.plugin_configs import hold_to_nodes, read_plugin_configs
 from dra_infra.output.wording import nearest
 from dra_infra.program.kustomizations import is_kustomization
+from dra_infra.program_objects import NotSeen
 from dra_infra.sources.cluster_objects import as_owner, find_owner
 from dra_infra.sources.files import (
     NOTHING_CHECKED,
@@ -48,6 +49,7 @@ class Inputs(NamedTuple):
     sources: list[SourceObject]
     problems: list[Problem]
     patches: Patches
+    not_seen: Sequence[NotSeen] = ()
 
 
 class Making(NamedTuple):
@@ -77,8 +79,8 @@ class Making(NamedTuple):
             or any(os.path.isfile(folder / name) for name in marks)  # noqa: PTH113  (as of kustomizations)
         )
 
-    def make(self, path: str) -> tuple[list[SourceObject], Sequence[Problem]]:
-        """Make the objects of *path*, and tell what is not seen.
+    def make(self, path: str) -> tuple[list[SourceObject], Sequence[Problem], Sequence[NotSeen]]:
+        """Make the objects of *path*, with its problems and what is not seen.
 
         Raises:
             ProgramError: The codes of `read_program` and `check_settings`.
@@ -89,7 +91,6 @@ class Making(NamedTuple):
         )
         if project is not None:
             check_settings(project, self.stack, self.config)
-        print_not_seen(program.not_seen)
         # Places in a program are named from its folder on.
         above = folder if project is not None and project.root == folder.resolve() else Path()
         file = (folder / "objects.yaml").as_posix()
@@ -100,7 +101,7 @@ class Making(NamedTuple):
             for each in program.objects
         ]
         problems = [each.at(_below(above, each.place)) if each.place else each for each in program.problems]
-        return made, problems
+        return made, problems, program.not_seen
 
 
 def read_cluster(
@@ -162,11 +163,11 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     """
     sources: list[SourceObject] = []
     problems: list[Problem] = []
+    not_seen: list[NotSeen] = []
     for path in _without_repeats(paths, making):
         if making.makes(path):
-            made, found = making.make(path)
-            sources += made
-            problems += found
+            made, found, hidden = making.make(path)
+            sources, problems, not_seen = [*sources, *made], [*problems, *found], [*not_seen, *hidden]
             continue
         for each in read_sources([path], stdin):
             if isinstance(each, Problem):
@@ -181,7 +182,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     sources += parts
     if not problems and not any(each.manifest.get("kind") or is_values(each.manifest) for each in sources):
         problems.append(_nothing(Place(file=paths[0]), "there is no object in the input"))
-    return Inputs(sources, problems, patches)
+    return Inputs(sources, problems, patches, not_seen)
 
 
 def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:

@@ -53,6 +53,8 @@ class Report:
         kubernetes: The minors that the result is checked on.
         notes: Lines on the whole.
         plan: The plan of the cut-over as JSON has it; None where none was asked for.
+        problems: What could not be read of the input, or not be written.
+        not_seen: What the input makes, and nobody knows before it is deployed.
     """
 
     entries: Sequence[Entry]
@@ -60,10 +62,17 @@ class Report:
     kubernetes: Sequence[str]
     notes: Sequence[str] = field(default_factory=tuple)
     plan: Mapping[str, Any] | None = None
+    problems: Sequence[Problem] = ()
+    not_seen: Sequence[object] = ()
 
     def count(self, outcome: Outcome) -> int:
         """Number of remarks with an outcome."""
         return sum(each.outcome == outcome for entry in self.entries for each in entry.remarks)
+
+    @property
+    def missing(self) -> int:
+        """Number of the parts of the input that are not in the result."""
+        return sum(each.severity == "error" for each in self.problems) + len(self.not_seen)
 
     @property
     def refused(self) -> int:
@@ -84,7 +93,10 @@ class Report:
             if self.refused
             else ""
         )
-        return f"{count_of(self.changed, 'object')} migrated ({found}), {count_of(self.others, 'other')} with nothing to migrate{refused}"
+        missing = (
+            f"; not complete: {count_of(self.missing, 'part')} of the input missing" if self.missing else ""
+        )
+        return f"{count_of(self.changed, 'object')} migrated ({found}), {count_of(self.others, 'other')} with nothing to migrate{refused}{missing}"
 
 
 def judge(
@@ -138,19 +150,12 @@ def _lines_of(entry: Entry) -> Iterator[str]:
 def write_markdown(report: Report) -> str:
     """A table for a pull request: a row for each remark and problem of each object, what is to decide first."""
     lines = ["# Migration to claims", "", markdown(report.summary), ""]
-    if any(entry.remarks for entry in report.entries):
+    rows = list(_rows(report))
+    if rows:
         lines += ["| Object | Outcome | Field | What |", "| --- | --- | --- | --- |"]
-    for entry in report.entries:
-        for remark in _sorted(entry.remarks):
-            hint = f" *{markdown(remark.hint)}*" if remark.hint else ""
-            where = markdown_code(remark.path) if remark.path else ""
-            lines.append(
-                f"| {markdown(entry.name)} | {_WORDS[remark.outcome]} | {where} | {markdown(remark.message)}{hint} |"
-            )
-        lines += [
-            f"| {markdown(entry.name)} | {each.severity} | {markdown_code(each.path)} | {markdown(each.message)} |"
-            for each in entry.problems
-        ]
+    for name, outcome, path, message, hint in rows:
+        where, told = markdown_code(path) if path else "", f" *{markdown(hint)}*" if hint else ""
+        lines.append(f"| {markdown(name)} | {outcome} | {where} | {markdown(message)}{told} |")
     return "\n".join([*lines, "", *map(markdown, report.notes)]).rstrip() + "\n"
 
 
@@ -158,12 +163,17 @@ def write_json(report: Report) -> str:
     """JSON of a stable shape; `version` counts its changes."""
     data = {
         "version": 1,
+        "complete": not report.missing,
         "kubernetes": list(report.kubernetes),
         "migrated": report.changed,
         "others": report.others,
         "outcomes": {each: report.count(each) for each in OUTCOMES},
         "errors": report.refused,
         "notes": list(report.notes),
+        "problems": [
+            {"file": each.place.file, "line": each.place.line, **_told(each)} if each.place else _told(each)
+            for each in report.problems
+        ],
         "objects": [_to_data(each) for each in report.entries],
         **({} if report.plan is None else {"plan": report.plan}),
     }
@@ -178,26 +188,21 @@ def _to_data(entry: Entry) -> dict[str, Any]:
         "changed": entry.is_changed,
         "added": list(entry.added),
         "remarks": [each._asdict() for each in _sorted(entry.remarks)],
-        "problems": [
-            {
-                "path": each.path,
-                "code": each.code,
-                "severity": each.severity,
-                "message": each.message,
-                "hint": each.hint,
-            }
-            for each in entry.problems
-        ],
+        "problems": list(map(_told, entry.problems)),
     }
+
+
+def _told(problem: Problem) -> dict[str, str]:
+    return {each: getattr(problem, each) for each in ("path", "code", "severity", "message", "hint")}
 
 
 def write_html(report: Report) -> str:
     """A page of one table, without scripts."""
     rows = [
         "<tr>" + "".join(f"<td>{html.escape(one_line(cell))}</td>" for cell in cells) + "</tr>"
-        for entry in report.entries
-        for cells in _cells(entry)
+        for cells in _rows(report)
     ]
+    notes = "".join(f"<p>{html.escape(one_line(each))}</p>\n" for each in report.notes)
     head = "".join(
         f"<th scope=col>{each}</th>" for each in ("Object", "Outcome", "Field", "What", "What to do")
     )
@@ -205,16 +210,20 @@ def write_html(report: Report) -> str:
         '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Migration to claims</title>\n'
         "<style>body{font:15px/1.5 sans-serif;margin:2em}td,th{border:1px solid #bbb;padding:.3em .6em;text-align:left;"
         "vertical-align:top}table{border-collapse:collapse}</style>\n"
-        f"<h1>Migration to claims</h1>\n<p>{html.escape(one_line(report.summary))}</p>\n"
+        f"<h1>Migration to claims</h1>\n<p>{html.escape(one_line(report.summary))}</p>\n{notes}"
         f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></html>\n"
     )
 
 
-def _cells(entry: Entry) -> Iterator[tuple[str, ...]]:
-    for remark in _sorted(entry.remarks):
-        yield entry.name, _WORDS[remark.outcome], remark.path, remark.message, remark.hint
-    for problem in entry.problems:
-        yield entry.name, problem.severity, problem.path, problem.message, problem.hint
+def _rows(report: Report) -> Iterator[tuple[str, ...]]:
+    """Cells of a table: what could not be read or written, then what became of each object."""
+    for each in report.problems:
+        yield str(each.place or "input"), each.severity, each.path, each.message, each.hint
+    for entry in report.entries:
+        for remark in _sorted(entry.remarks):
+            yield entry.name, _WORDS[remark.outcome], remark.path, remark.message, remark.hint
+        for each in entry.problems:
+            yield entry.name, each.severity, each.path, each.message, each.hint
 
 
 def _sorted(remarks: Sequence[Remark]) -> list[Remark]:

@@ -830,3 +830,44 @@ def test_kinds_of_another_form_end_with_two(tmp_path: Path):
     assert done.returncode == 2
     assert "run.yaml.kinds: this is missing [workload-kind-malformed]" in done.stderr
     assert (tmp_path / "run.yaml").read_text() == RUN
+
+
+@pytest.mark.parametrize("options", [("--check",), ("--output", "new")])
+def test_a_report_names_what_could_not_be_read_and_is_not_complete(folder: Path, options: tuple[str, ...]):
+    (folder / "bad.yaml").write_text("kind: List\nitems: {a: b\n")
+    arguments = (".", "--whole-gpus", *options)
+    done = migrate(folder, *arguments, "--json")
+    data = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (data["complete"], data["migrated"]) == (False, 1)
+    (problem,) = data["problems"]
+    assert (problem["file"], problem["code"], problem["severity"]) == ("bad.yaml", "yaml-syntax", "error")
+    table = migrate(folder, *arguments, "--format", "markdown").stdout
+    assert "not complete: 1 part of the input missing" in table
+    assert "| bad.yaml&#58;3&#58;1 | error |" in table
+    page = migrate(folder, *arguments, "--format", "html").stdout
+    assert "not complete: 1 part of the input missing</p>" in page
+    assert "<td>bad.yaml:3:1</td><td>error</td>" in page
+    assert "not complete: 1 part of the input missing" in migrate(folder, *arguments).stderr
+    (folder / "bad.yaml").unlink()
+    whole = json.loads(migrate(folder, *arguments, "--json").stdout)
+    assert (whole["complete"], whole["problems"]) == (True, [])
+
+
+def test_a_report_names_a_path_that_is_not_there(folder: Path):
+    done = migrate(folder, "nowhere.yaml", "serve.yaml", "--whole-gpus", "--json")
+    data = json.loads(done.stdout)
+    assert done.returncode == 2
+    assert (data["complete"], data["problems"][0]["code"]) == (False, "file-unreadable")
+
+
+def test_a_report_names_a_document_that_was_not_rewritten(folder: Path):
+    (folder / "serve.yaml").write_text(f"{SERVE}%YAML 1.1\n  nothing: at all\n")
+    data = json.loads(migrate(folder, "serve.yaml", "--whole-gpus", "--json").stdout)
+    assert not data["complete"]
+    assert "document-not-rewritten" in [each["code"] for each in data["problems"]]
+
+
+def test_notes_stand_on_the_page_too(folder: Path):
+    arguments = ("serve.yaml", "--whole-gpus", "--fleet", "hgx-h100 x 1")
+    assert "<p>1 of 1 workload fits" in migrate(folder, *arguments, "--format", "html").stdout

@@ -212,6 +212,16 @@ def test_problems_of_a_program_stand_at_its_lines_and_fail(folder: Path):
     assert "count-below-one" in done.stderr
 
 
+def test_what_a_program_does_not_show_is_in_the_report(folder: Path):
+    with (folder / "prog" / "__main__.py").open("a") as program:
+        program.write('k8s.helm.v3.Release("shop", chart="shop")\n')
+    done = migrate(folder, "prog", "--whole-gpus", "--json")
+    data = json.loads(done.stdout)
+    assert not data["complete"]
+    assert [each[:9] for each in data["notes"]] == ["not seen:"]
+    assert "not seen: " in migrate(folder, "prog", "--whole-gpus").stderr
+
+
 def test_a_program_that_fails_is_no_success(folder: Path):
     (folder / "prog" / "__main__.py").write_text("1 / 0\n")
     done = migrate(folder, "prog", "--check")
