@@ -38,7 +38,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.report import RENDERERS, Entry, Report, judge, write_text
+from dra_infra.migration.report import RENDERERS, Entry, Report, judge, tell_once, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.output.wording import count_of
@@ -357,7 +357,7 @@ def _report(
             Entry(
                 name=title_of(source),
                 place=source.start,
-                remarks=done.remarks,
+                remarks=tell_once(done.remarks),
                 is_changed=done.manifest is not source.manifest or bool(done.added),
                 added=[str(reference_to(each)) for each in done.added],
                 problems=found,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.advice.objects import check_objects
+from dra_infra.advice.objects import check_objects, reference_to
 from dra_infra.errors import Place, Problem
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
@@ -109,6 +109,7 @@ def judge(
     """Returns what servers refuse of each object and of what comes with it, and advice on what changed.
 
     Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged.
+    Paths of what comes with an object begin with its name, and what both have in common is told of the object alone.
     """
     pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
     rows = [(index, each) for index, each in pairs if each is not None]
@@ -117,8 +118,23 @@ def judge(
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
         if each is not before[index] or (is_error and index not in others):
-            found[index].append(problem)
+            named = problem if each is migrated[index].manifest else problem.below(str(reference_to(each)))
+            found[index] += [named] if problem not in found[index] and named not in found[index] else []
     return found
+
+
+def tell_once(remarks: Iterable[Remark]) -> list[Remark]:
+    """Returns the remarks with those of one path, outcome and code as one, which says what each of them says."""
+    found: dict[tuple[str, Outcome, str], list[Remark]] = {}
+    for each in remarks:
+        found.setdefault(each[:3], []).append(each)
+    return [
+        told[0]._replace(
+            message="; ".join(dict.fromkeys(each.message for each in told)),
+            hint="; ".join(dict.fromkeys(each.hint for each in told if each.hint)),
+        )
+        for told in found.values()
+    ]
 
 
 def write_text(report: Report, hide: Callable[[str], str]) -> Iterator[str]:

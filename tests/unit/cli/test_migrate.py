@@ -871,3 +871,60 @@ def test_a_report_names_a_document_that_was_not_rewritten(folder: Path):
 def test_notes_stand_on_the_page_too(folder: Path):
     arguments = ("serve.yaml", "--whole-gpus", "--fleet", "hgx-h100 x 1")
     assert "<p>1 of 1 workload fits" in migrate(folder, *arguments, "--format", "html").stdout
+
+
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: ml}
+spec:
+  containers:
+  - {name: one, image: a, resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}
+  - {name: two, image: a, resources: {limits: {nvidia.com/mig-2g.20gb: 1}}}
+"""
+
+
+def told_of(folder: Path, *arguments: str) -> dict[str, Any]:
+    """The one object of a report that comes as JSON."""
+    (entry,) = json.loads(migrate(folder, *arguments, "--json").stdout)["objects"]
+    return entry
+
+
+def test_what_two_containers_ask_for_is_told_once_of_their_pod(tmp_path: Path):
+    (tmp_path / "pod.yaml").write_text(POD)
+    remarks = told_of(tmp_path, "pod.yaml", "--whole-gpus")["remarks"]
+    (toleration,) = [each for each in remarks if each["code"] == "toleration-written"]
+    assert toleration["path"] == "spec.tolerations"
+    assert [f"mig-{each} is written" in toleration["message"] for each in ("1g.10gb", "2g.20gb")] == [
+        True
+    ] * 2
+
+
+def test_a_label_in_two_terms_is_told_once(tmp_path: Path):
+    terms = "[{key: nvidia.com/gpu.family, operator: In, values: [%s]}]"
+    affinity = f"""\
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{{matchExpressions: {terms % "hopper"}}}, {{matchExpressions: {terms % "ampere"}}}]
+"""
+    (tmp_path / "pod.yaml").write_text(
+        POD.replace("mig-1g.10gb", "gpu").partition("  - {name: two")[0] + affinity
+    )
+    remarks = told_of(tmp_path, "pod.yaml", "--whole-gpus")["remarks"]
+    assert [each["code"] for each in remarks].count("node-label-to-selector") == 1
+
+
+def test_problems_of_what_is_added_have_its_name_and_no_echo(tmp_path: Path):
+    (tmp_path / "pod.yaml").write_text(
+        f"{POD}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: other}}\n"
+    )
+    bridged = told_of(tmp_path, "pod.yaml", "--whole-gpus", "--to", "bridge")["problems"]
+    dropped = [each["path"] for each in bridged if each["code"] == "field-dropped"]
+    assert dropped == [
+        f"DeviceClass nvidia.com-mig-{each}.spec.extendedResourceName" for each in ("1g.10gb", "2g.20gb")
+    ]
+    problems = told_of(tmp_path, "pod.yaml", "--whole-gpus")["problems"]
+    assert [(each["code"], each["path"]) for each in problems] == [
+        ("namespace-not-known", "metadata.namespace")
+    ]
