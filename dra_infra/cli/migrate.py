@@ -28,6 +28,7 @@ from dra_infra.cli.printing import (
     put_in_place,
     say,
     write_output,
+    write_source,
 )
 from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
@@ -306,9 +307,9 @@ def _put_files(
     check: bool,
 ) -> None:
     if diff:
-        write_output(diff_of(files))
+        write_source(diff_of(files))
     elif form == "text" and "-" in paths and output is None:
-        write_output("".join(each.after for each in files if each.name == "-"))
+        write_source("".join(each.after for each in files if each.name == "-"))
     if write or output is not None:
         _write_files([each for each in files if each.is_made or each.before != each.after], output)
     elif files and form == "text" and "-" not in paths and not check:

@@ -50,6 +50,9 @@ _RED, _GREEN, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[
 _MARKS: Final = {"✗": _RED, "✓": _GREEN, "!": _YELLOW, "?": _YELLOW}
 """Colours of the marks that lines begin with."""
 
+_OF_FILES: Final = re.compile("(\r\n|^[-+ ]?\ufeff)", re.MULTILINE)
+"""Line ends and byte order marks of a file, in a diff too: nothing to spell out."""
+
 _OUR_COLOURS: Final = re.compile(r"(\x1b\[[0-9;]{0,12}m)")
 _CLEAR_LINE: Final = "\r\x1b[K"
 _CLEAR_SCREEN: Final = "\x1b[H\x1b[2J"
@@ -204,6 +207,14 @@ def write_json(data: Any, *, indent: int | None = 2, sort_keys: bool = True, let
 def write_output(text: str) -> None:
     """Write a text of several lines on standard output, ending with a line break."""
     _send(sys.stdout, log_block(text if text.endswith("\n") else f"{text}\n"))
+    sys.stdout.flush()
+
+
+def write_source(text: str) -> None:
+    """Write a file, or a diff of files, on standard output, with the line ends and byte order marks that it has."""
+    parts = _OF_FILES.split(text if text.endswith("\n") else f"{text}\n")
+    parts[::2] = map(log_block, parts[::2])
+    _send(sys.stdout, "".join(parts))
     sys.stdout.flush()
 
 

@@ -61,7 +61,7 @@ class SourceText:
         first_line: Lines of the file before it; -1 for an object that stands in no file.
         first_column: Characters before it on its first line.
         is_json: Whether it is JSON.
-        whole: The file that it is in.
+        whole: The file that it is in, with its byte order mark.
     """
 
     file: str
@@ -228,14 +228,15 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
         yield _problem(file, "yaml-too-large", f"is larger than {limit} MiB", "split the file")
         return
     try:
-        text = data.decode("utf-8-sig")
+        whole = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         yield _problem(file, "not-utf-8", f"byte {error.start} is not UTF-8", "save it as UTF-8", line=line)
         return
+    text = whole.removeprefix("\ufeff")
     is_json = file.endswith((".json", ".jsonl", ".ndjson")) or _LIKE_JSON.match(text)
     refused = 0
-    for found in _read_json_documents(file, text) if is_json else _read_yaml(file, text):
+    for found in _read_json_documents(file, text, whole) if is_json else _read_yaml(file, text, whole):
         yield found
         refused += isinstance(found, Problem)
         if refused == MAX_REFUSED:
@@ -243,22 +244,20 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
 
 
 def _read_yaml(
-    file: str, text: str, first_line: int = 0, budget: list[int] | None = None, whole: str = ""
+    file: str, text: str, whole: str, first_line: int = 0, budget: list[int] | None = None
 ) -> Iterator[SourceObject | Problem]:
     for part in read_parts(text, budget):
         line = first_line + part.line
         if isinstance(part.data, RefusedYamlError):
             yield _refused(file, part.data, line)
         else:
-            yield from _opened(
-                part.data, SourceText(file, text[part.start : part.end], line, whole=whole or text)
-            )
+            yield from _opened(part.data, SourceText(file, text[part.start : part.end], line, whole=whole))
 
 
-def _read_json_documents(file: str, text: str) -> Iterator[SourceObject | Problem]:
+def _read_json_documents(file: str, text: str, whole: str) -> Iterator[SourceObject | Problem]:
     """JSON, where the text is in one piece; else documents that are JSON, YAML that looks like it, or any other YAML."""
     if not has_markers(text):
-        yield from _read_json(file, text)
+        yield from _read_json(file, text, whole)
         return
     line, counted, budget = 0, 0, [MAX_NODES]
     for start, end in split_documents(text):
@@ -267,17 +266,17 @@ def _read_json_documents(file: str, text: str) -> Iterator[SourceObject | Proble
         part = text[start:end]
         # As many blanks as the marker has signs, so that columns are those of the file.
         plain, left = part.replace("---", "   ", 1) if part.startswith("---") else part, budget[0]
-        found = list(_read_json(file, plain, line, budget, text))
+        found = list(_read_json(file, plain, whole, line, budget))
         if any(isinstance(each, Problem) for each in found):
             budget[0] = left
-            found = list(_read_yaml(file, part, line, budget, text))
+            found = list(_read_yaml(file, part, whole, line, budget))
         yield from found
         if budget[0] < 0:
             return
 
 
 def _read_json(
-    file: str, text: str, first_line: int = 0, budget: list[int] | None = None, whole: str = ""
+    file: str, text: str, whole: str, first_line: int = 0, budget: list[int] | None = None
 ) -> Iterator[SourceObject | Problem]:
     line, counted, begin = first_line, 0, 0
     for start, end, value in read_json(text, budget):
@@ -288,7 +287,7 @@ def _read_json(
             yield _refused(file, value, first_line)
         else:
             source = SourceText(
-                file, text[start:end], line, first_column=start - begin, is_json=True, whole=whole or text
+                file, text[start:end], line, first_column=start - begin, is_json=True, whole=whole
             )
             yield from _opened(value, source)
 

@@ -145,6 +145,7 @@ def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
     # What reads JSON takes one value, so several objects are one list.
     put = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
     written = json.dumps(put, indent=found[1] if found else None, ensure_ascii=False) if objects else ""
+    written = written.replace("\n", "\r\n") if "\r\n" in text else written
     # Half of a surrogate pair is an escape again: no file could hold it.
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
 

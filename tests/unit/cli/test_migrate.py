@@ -568,6 +568,48 @@ def test_lines_of_windows_stay_so(folder: Path):
     assert written.count(b"\n") == written.count(b"\r\n")
 
 
+def test_a_byte_order_mark_and_lines_of_windows_stay_in_every_form_of_a_file(folder: Path):
+    objects = read_manifests(SERVE)
+    texts = {"serve.yaml": f"# top\n{SERVE}", "many.json": json.dumps(objects[0], indent=2) + "\n"}
+    texts["one.json"] = json.dumps({**objects[0], "metadata": {"name": "one"}})
+    for name, text in texts.items():
+        (folder / name).write_bytes(f"\ufeff{text}".replace("\n", "\r\n").encode())
+    arguments = (*texts, "--whole-gpus")
+    assert migrate(folder, *arguments, "--output", "new").returncode == 0
+    assert migrate(folder, *arguments, "--write").returncode == 0
+    for name in texts:
+        written = (folder / name).read_bytes()
+        assert written == (folder / "new" / name).read_bytes()
+        assert b"resourceClaimTemplateName" in written
+        assert written.startswith(b"\xef\xbb\xbf")
+        assert written.count(b"\xef\xbb\xbf") == 1
+        assert written.count(b"\n") == written.count(b"\r\n")
+    assert migrate(folder, *arguments, "--check").returncode == 0
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_a_byte_order_mark_and_lines_of_windows_go_through_a_pipe(gpus: int):
+    text = f"\ufeff{SERVE if gpus else OTHER}".replace("\n", "\r\n").encode()
+    command = [warm().command, "migrate", "-", "--whole-gpus"]
+    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=300)
+    assert done.stdout.startswith(text[:60])
+    assert done.stdout.count(b"\n") == done.stdout.count(b"\r\n")
+    assert done.stdout == text or b"resourceClaimTemplateName: serve-gpu\r\n" in done.stdout
+
+
+@pytest.mark.parametrize("text", [SERVE, json.dumps(read_manifests(SERVE)[0])], ids=["yaml", "json"])
+def test_a_diff_of_a_file_of_windows_can_be_applied(folder: Path, text: str):
+    (folder / "one.yaml").write_bytes(f"\ufeff{text}".replace("\n", "\r\n").encode())
+    command = [warm().command, "migrate", "one.yaml", "--whole-gpus", "--diff"]
+    diff = subprocess.run(command, capture_output=True, check=True, timeout=300, cwd=folder).stdout
+    applied = subprocess.run(["git", "apply", "-"], input=diff, capture_output=True, check=False, cwd=folder)
+    assert applied.returncode == 0, applied.stderr
+    by_patch = (folder / "one.yaml").read_bytes()
+    (folder / "one.yaml").write_bytes(f"\ufeff{text}".replace("\n", "\r\n").encode())
+    assert migrate(folder, "one.yaml", "--whole-gpus", "--write").returncode == 0
+    assert (folder / "one.yaml").read_bytes() == by_patch
+
+
 def test_a_file_that_is_no_yaml_is_told_and_stays(folder: Path):
     (folder / "broken.yaml").write_text("{{ if .Values.x }}\n")
     done = migrate(folder, ".", "--whole-gpus", "--write")
