@@ -9,6 +9,7 @@ MIGRATIONS: dict[str, str] = {
     "owned-object": "a controller made an object, and makes it anew",
     "written-by-server": "what a server wrote into an object is left out",
     "patch-not-rewritten": "a patch or another part of an object asks for devices, and stays as it is",
+    "name-filled-in": "a name is a placeholder, or has one, so what it will be is not judged",
     "value-not-written": "a program makes an object of values that are secret or not known yet, so it is in no file",
     "names-not-followed": "a kustomization renames claim templates, and pods go on to name the old ones",
     "program-not-read": "a Pulumi program lies among manifests, and what it makes is not read",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.advice.objects import check_objects, reference_to
+from dra_infra.advice.references import REFERENCES
 from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
 from dra_infra.output.wording import count_of
@@ -20,6 +23,10 @@ _WORDS: Final[Mapping[Outcome, str]] = {
     "changed": "changed",
     "kept": "kept",
 }
+
+
+_FILLED_IN: Final = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|\$\w+|\{\{.*?\}\}|<%.*?%>")
+"""Placeholders of envsubst, Flux, kustomize, Helm, Argo and others, for which something puts text later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +125,23 @@ def judge(
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
         if each is not before[index] or (is_error and index not in others):
-            named = problem if each is migrated[index].manifest else problem.below(str(reference_to(each)))
-            found[index] += [named] if problem not in found[index] and named not in found[index] else []
+            told, is_own = _as_filled_in(problem), each is migrated[index].manifest
+            if told and (is_own or told.code != "name-filled-in"):
+                named = told if is_own else told.below(str(reference_to(each)))
+                found[index] += [named] if told not in found[index] and named not in found[index] else []
     return found
+
+
+def _as_filled_in(problem: Problem) -> Problem | None:
+    """The problem, or what is to be said instead of a name that is filled in later; None where that is nothing."""
+    if problem.code in REFERENCES and _FILLED_IN.search(problem.message):
+        return None
+    name = problem.message.partition('"')[2].partition('": ')[0]
+    rest, number = _FILLED_IN.subn("x", name)
+    if problem.code != "invalid-name" or not number or not is_dns_subdomain(rest):
+        return problem
+    told = f"{name} is filled in later, so what comes of it is not judged"
+    return Problem(path=problem.path, code="name-filled-in", message=told, severity="warning")
 
 
 def tell_once(remarks: Iterable[Remark]) -> list[Remark]:

@@ -970,3 +970,33 @@ def test_problems_of_what_is_added_have_its_name_and_no_echo(tmp_path: Path):
     assert [(each["code"], each["path"]) for each in problems] == [
         ("namespace-not-known", "metadata.namespace")
     ]
+
+
+@pytest.mark.parametrize(
+    "name", ["${NAME}", "gpu-${NAME:-x}-a", "$(NAME)", "{{ .Values.name }}-x", "<%= name %>"]
+)
+def test_names_that_are_filled_in_later_are_told_and_stay(tmp_path: Path, name: str):
+    text = POD.replace("name: a", f'name: "{name}"').replace("ml}", '"${NS}"}').partition("  - {name: two")[0]
+    (tmp_path / "pod.yaml").write_text(text)
+    entry = told_of(tmp_path, "pod.yaml", "--whole-gpus")
+    at = "spec.resourceClaims[0].resourceClaimTemplateName"
+    assert [(each["code"], each["path"]) for each in entry["problems"]] == [("name-filled-in", at)]
+    assert name in entry["problems"][0]["message"]
+    assert migrate(tmp_path, "pod.yaml", "--whole-gpus", "--write").returncode == 0
+    pod, template = read_manifests((tmp_path / "pod.yaml").read_text())
+    assert pod["metadata"] == {"name": name, "namespace": "${NS}"}
+    assert template["metadata"] == {"name": f"{name}-mig", "namespace": "${NS}"}
+    assert pod["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] == template["metadata"]["name"]
+    assert migrate(tmp_path, "pod.yaml", "--whole-gpus", "--check").returncode == 0
+
+
+@pytest.mark.parametrize(("name", "code"), [("${NAME}-t", "name-filled-in"), ("${NAME}_T", "invalid-name")])
+def test_what_is_around_a_name_that_is_filled_in_later_is_judged(tmp_path: Path, name: str, code: str):
+    spec = "{spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]}}}"
+    (tmp_path / "claims.yaml").write_text(
+        f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {{name: '{name}'}}\nspec: {spec}\n"
+    )
+    (problem,) = told_of(tmp_path, "claims.yaml")["problems"]
+    assert (problem["path"], problem["code"]) == ("metadata.name", code)
+    passes = migrate(tmp_path, "claims.yaml", "--check").returncode == 0
+    assert passes == (code == "name-filled-in")

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "values-need-template": "test_chart_values.py",
     "values-without-claims": "test_chart_values.py",
     "program-not-read": "tests/unit/cli/test_migrate.py",
+    "name-filled-in": "tests/unit/cli/test_migrate.py",
     "value-not-written": "tests/unit/cli/test_migrate_inputs.py",
     "patch-not-rewritten": "tests/unit/sources/test_patches.py",
     "names-not-followed": "tests/unit/sources/test_patches.py",
