@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.device_plugin import MIG_NAME, Asked, find_other_form, is_device, read_resource
-from dra_infra.migration.needs import Settings
+from dra_infra.migration.needs import SAY_PLUGIN, Settings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.specs.tenants import quota_keys
@@ -225,9 +225,9 @@ def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
     if form := find_other_form(resource):
         yield Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
     elif resource.startswith("nvidia.com/"):
-        code = "plugin-not-known" if settings.plugin is None else "resource-not-clear"
-        hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
+        code, hint = "plugin-not-known", SAY_PLUGIN
         if settings.plugin is not None:
+            code = "resource-not-clear"
             hint = "say it by --plugin-config FILE, or by --mig-profile PROFILE where its strategy is single"
         yield Remark(at, "decide", code, f"{resource}: {reason}", hint)
 

@@ -20,6 +20,9 @@ from dra_infra.migration.device_plugin import (
 )
 from dra_infra.migration.outcomes import Remark
 
+SAY_PLUGIN: Final = (
+    "add --whole-gpus, --plugin-config FILE, --snapshot FILE, or --context NAME, which asks the cluster"
+)
 _MOST_DEVICES: Final = 2**31
 _MOST_MPS: Final = 48
 """Processes that MPS serves on one GPU (cmd/mps-control-daemon/mps of NVIDIA/k8s-device-plugin)."""
@@ -189,9 +192,8 @@ def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
     if settings.plugin is None:
         may_be = "a MIG device or a replica" if "/mig-" in name else "a whole GPU, a MIG device or a replica"
         message = f"{name} is {may_be} of one, and nothing here says which"
-        hint = "add --whole-gpus, or --plugin-config FILE, or --snapshot FILE of the cluster"
-        return Remark(at, "decide", "plugin-not-known", message, hint)
-    hint = "say it by --plugin-config FILE, by --snapshot FILE, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
+        return Remark(at, "decide", "plugin-not-known", message, SAY_PLUGIN)
+    hint = "say it by --plugin-config FILE, by --snapshot FILE or --context NAME, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
     return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
 
 

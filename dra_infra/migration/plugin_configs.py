@@ -96,7 +96,7 @@ class PluginConfigs:
         message = f"holds {count_of(len(self.by_name.keys() - {''}), 'configuration')}, and " + (
             f"none is called {name[:80]!r}" if name else "nothing says which a node has"
         )
-        hint = f"add --snapshot FILE of the cluster, whose nodes name theirs by the label {_CONFIG_LABEL}, or name a default"
+        hint = f"add --snapshot FILE or --context NAME of the cluster, whose nodes name theirs by the label {_CONFIG_LABEL}, or name a default"
         raise malformed(self.file, message, hint)
 
 
@@ -120,7 +120,7 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
     texts = mapping(config.get("map") or config.get("data") or next(named, {}).get("data"))
     if not texts and (name or not found):
         why = f"names the ConfigMap {name[:80]!r}, which is not in it" if name else "has no configuration"
-        hint = "write the ConfigMap that has it into the same file, behind ---, or give --snapshot FILE alone"
+        hint = "write the ConfigMap that has it into the same file, behind ---, or give --snapshot FILE or --context NAME alone"
         raise malformed(file, why, hint)
     if not texts:
         own = {"version": "v1"} if of_operator or strategy else found

@@ -174,6 +174,7 @@ def test_what_somebody_has_to_decide_ends_with_one(folder: Path):
     assert done.returncode == 1
     (entry,) = json.loads(done.stdout)["objects"]
     assert [each["code"] for each in entry["remarks"]] == ["plugin-not-known"]
+    assert "--context NAME" in entry["remarks"][0]["hint"]
     assert entry["changed"] is False
 
 

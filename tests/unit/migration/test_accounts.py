@@ -382,3 +382,10 @@ def test_a_queue_without_flavours_of_the_resource_is_to_decide():
     bare = {"coveredResources": ["nvidia.com/gpu"]}
     assert outcomes(queue(bare)) == ["queue-of-resource decide"]
     assert outcomes(queue(bare | {"flavors": [{"name": "a"}]})) == ["queue-of-resource decide"]
+
+
+def test_a_quota_that_nobody_can_read_says_that_a_cluster_can_be_asked():
+    was = {"apiVersion": "v1", "kind": "ResourceQuota", "spec": {"hard": {"requests.nvidia.com/gpu": "8"}}}
+    (done,) = migrate_objects([was], Settings())
+    assert [each.code for each in done.remarks] == ["plugin-not-known"]
+    assert "--context NAME" in done.remarks[0].hint
