@@ -65,7 +65,8 @@ class Patches:
 
     def of(self, file: str) -> str:
         """The kustomization that names a file as a patch; empty where none does."""
-        return self.named.get(_place_of(Path(file)), "") if self.named else ""
+        path = Path(file)
+        return self.named.get(f"{os.path.realpath(path.parent)}/{path.name}", "") if self.named else ""
 
 
 def find_patches(files: Sequence[str]) -> Patches:
@@ -90,10 +91,6 @@ def _folders_above(folder: Path) -> Iterator[Path]:
         yield above
         if (above / ".git").exists():
             return
-
-
-def _place_of(file: Path) -> str:
-    return f"{os.path.realpath(file.parent)}/{file.name}"
 
 
 def _paths_in(file: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ import difflib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -126,16 +126,13 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
         try:
             changed = patch_document(text, data, new)
         except NotPatchedError as error:
-            changed, why_anew = _anew(text, new), str(error)
+            changed = ("---\n" if text.startswith("---") else "") + write_manifest(new)
+            why_anew = str(error)
     for each in added:
         break_before = "" if not changed or changed.endswith("\n") else "\n"
         separator = "---\n" if changed or text.startswith("---") else ""
         changed += f"{break_before}{separator}{write_manifest(each)}"
     return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew
-
-
-def _anew(text: str, new: Mapping[str, Any]) -> str:
-    return ("---\n" if text.startswith("---") else "") + write_manifest(new)
 
 
 def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
@@ -309,11 +306,10 @@ def _not_rewritten(file: str, line: int) -> Problem:
 
 def diff_of(files: Sequence[ChangedFile]) -> str:
     """The change of all files, as tools take it: lines end at U+000A alone, whatever else ends them in YAML."""
-    return "".join(_diff_lines(files))
-
-
-def _diff_lines(files: Sequence[ChangedFile]) -> Iterator[str]:
+    lines: list[str] = []
     for each in files:
         before, after = (list(io.StringIO(text, newline="\n")) for text in (each.before, each.after))
-        for line in difflib.unified_diff(before, after, f"a/{each.name}", f"b/{each.name}"):
-            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        lines += difflib.unified_diff(before, after, f"a/{each.name}", f"b/{each.name}")
+    return "".join(
+        each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n" for each in lines
+    )

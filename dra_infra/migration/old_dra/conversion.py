@@ -121,8 +121,9 @@ class _Migration:
 
     def _of_driver(self, item: Item) -> None:
         group, kind, _ = item.key
+        own = group.removeprefix("nas.")
         if (kind in _OBSOLETE and group == GROUP) or (
-            kind == "NodeAllocationState" and _is_classic_group(group)
+            kind == "NodeAllocationState" and driver_of_today(own) != own
         ):
             item.remarks.changed("", "obsolete-object", _OBSOLETE[kind])
             self._put(item, None)
@@ -156,11 +157,6 @@ class _Migration:
         if remarks or not untouched:
             kept = item.written if untouched else manifest
             self._found[item.index] = Migrated(manifest=kept, remarks=remarks, added=tuple(added))
-
-
-def _is_classic_group(group: str) -> bool:
-    own = group.removeprefix("nas.")
-    return driver_of_today(own) != own
 
 
 def _written(hub: Mapping[str, Any]) -> dict[str, Any]:

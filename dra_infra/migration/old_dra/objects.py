@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.outcomes import Outcome, Remark
 
@@ -152,7 +152,7 @@ class OldObjects:
     def allows_admin_access(self, namespace: str) -> bool:
         """Checks that a Namespace of the input has the label without which adminAccess is refused."""
         found = self._by_key.get(Key("v1", "Namespace", namespace), [])
-        return any(_labels(each).get(ADMIN_ACCESS) == "true" for each in found)
+        return any(value_at(each.manifest, "metadata", "labels", ADMIN_ACCESS) == "true" for each in found)
 
 
 def meant_in(namespace: str, found: Sequence[Item]) -> Item | None:
@@ -203,10 +203,6 @@ def in_place(manifest: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]
         claim, remarks.moved = {**claim, "devices": devices}, (f"{now}.devices", written)
     rest = {name: value for name, value in manifest.items() if at or name in stays}
     return {**rest, "spec": {**outer, "spec": claim} if depth > 1 else claim}
-
-
-def _labels(item: Item) -> Mapping[str, Any]:
-    return mapping(mapping(item.manifest.get("metadata")).get("labels"))
 
 
 def text(value: Any) -> str:

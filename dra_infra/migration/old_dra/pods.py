@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced
 
 _NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")
@@ -41,7 +41,7 @@ def pod_specs(manifest: Mapping[str, Any], kinds: WorkloadKinds | None) -> Itera
             steps = found if part.is_spec else (*found, "spec")
             spec = holder if part.is_spec else holder.get("spec")
             if isinstance(spec, Mapping):
-                yield PodPlace(steps, _show(steps), spec)
+                yield PodPlace(steps, show_steps(steps), spec)
 
 
 def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
@@ -106,8 +106,3 @@ def _flat(entry: Any, path: str, item: Item, objects: OldObjects) -> Any:
         else:
             changed[name] = value
     return changed
-
-
-def _show(steps: tuple[str | int, ...]) -> str:
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return text.removeprefix(".")
