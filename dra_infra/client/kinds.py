@@ -137,6 +137,12 @@ SNAPSHOT: Final = (
     DAEMON_SETS,
     Kind(name="Job", plural="jobs", group="batch", needed_for="whose pods are whose"),
     Kind(name="CronJob", plural="cronjobs", group="batch", needed_for="whose pods are whose"),
+    Kind(
+        name="PodDisruptionBudget",
+        plural="poddisruptionbudgets",
+        group="policy",
+        needed_for="which drains do not end",
+    ),
     DEFINITIONS,
     *QUEUES,
     _policy_kind(name="ValidatingAdmissionPolicy", plural="validatingadmissionpolicies"),

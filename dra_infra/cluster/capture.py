@@ -248,6 +248,7 @@ _KEPT: Final[Mapping[str, Fields]] = {
     "Namespace": {},
     "ResourceQuota": {"spec": True, "status": True},
     "LimitRange": {"spec": True},
+    "PodDisruptionBudget": {"spec": True},
     "ClusterQueue": {"spec": True},
     "LocalQueue": {"spec": True},
     "ValidatingAdmissionPolicy": {"spec": True},

@@ -113,13 +113,15 @@ def find_held(
     Upstream: getExpectedPodCount in pkg/controller/disruption/disruption.go. *waits* says whether evicted pods may find no place until the
     nodes are back.
     """
-    budgets = [each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget"]
+    # What is applied takes the place of what is there.
+    every = (each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget")
+    budgets = {reference_to(each): mapping(each.get("spec")) for each in every}
     sides = [
         [pods for each in side for pods in find_pod_templates(each, kinds)] if budgets else []
         for side in (objects, running)
     ]
     found: dict[ObjectRef, Outlook] = {}
-    for ref, spec in ((reference_to(each), mapping(each.get("spec"))) for each in budgets):
+    for ref, spec in budgets.items():
         matches, where = LabelSelector.read(spec.get("selector")).matches, ref.namespace or "default"
         own, there = (
             [each for each in side if (each.owner.namespace or "default") == where and matches(each.labels)]

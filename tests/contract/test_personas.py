@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from dra_infra.catalog.personas import personas, rules_of
+from dra_infra.client.kinds import SNAPSHOT
 from tests.contract.documents import ROOT
 
 PAGE = ROOT / "docs" / "teams.md"
@@ -37,6 +38,13 @@ def test_the_role_of_readers_is_the_one_that_the_page_on_clusters_shows():
         return [{key: sorted(values) for key, values in rule.items()} for rule in rules]
 
     assert in_order(shown["rules"]) == in_order(rules_of("reader"))
+
+
+def test_a_reader_may_list_and_watch_each_kind_of_a_snapshot_and_write_nothing():
+    rules = [each for each in rules_of("reader") if "resources" in each]
+    may = {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
+    assert {(kind.group, kind.plural) for kind in SNAPSHOT} <= may
+    assert all(rule["verbs"] == ["list", "watch"] for rule in rules)
 
 
 def test_no_persona_may_do_everything_or_read_secrets():

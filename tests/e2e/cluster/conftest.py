@@ -183,6 +183,7 @@ def lister(kubeconfig_of: Grant) -> Path:
         rule(["apps"], ["deployments", "replicasets", "statefulsets", "daemonsets"]),
         rule(["batch"], ["jobs", "cronjobs"]),
         rule(["scheduling.k8s.io"], ["priorityclasses"]),
+        rule(["policy"], ["poddisruptionbudgets"]),
         rule(["apiextensions.k8s.io"], ["customresourcedefinitions"]),
         rule(
             ["admissionregistration.k8s.io"],

@@ -27,6 +27,7 @@ LISTED = {
     "batch": ["jobs", "cronjobs"],
     "autoscaling": ["horizontalpodautoscalers"],
     "scheduling.k8s.io": ["priorityclasses"],
+    "policy": ["poddisruptionbudgets"],
     "resource.k8s.io": ["resourceslices", "deviceclasses", "resourceclaims", "resourceclaimtemplates"],
 }
 """All that an account may list, and it may do nothing else."""

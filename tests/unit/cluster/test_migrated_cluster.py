@@ -263,17 +263,41 @@ def test_what_does_not_go_with_a_cluster_is_wrong_usage(
     assert not server.asked
 
 
+def t4_nodes() -> list[dict[str, Any]]:
+    """Two nodes with four T4 each, which the plugin gives out."""
+    status = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "4"}}
+    labels = {
+        "nvidia.com/gpu.product": "Tesla-T4",
+        "nvidia.com/gpu.count": "4",
+        "nvidia.com/gpu.memory": "15360",
+    }
+    return [{"metadata": {"name": f"n{at}", "labels": labels}, "status": status} for at in range(2)]
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_a_plan_knows_the_disruption_budgets_of_a_cluster_and_of_its_snapshot(
+    server: Server, tmp_path: Path, is_live: bool
+):
+    budget = live(
+        "PodDisruptionBudget", "chat", {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "chat"}}}
+    )
+    estate = {
+        "v1/nodes": t4_nodes(),
+        "apps/v1/deployments": ESTATE["apps/v1/deployments"],
+        "policy/v1/poddisruptionbudgets": [budget],
+    }
+    where = cluster(server, tmp_path, estate)
+    if not is_live:
+        (tmp_path / "chat.json").write_text(listed(estate, {"apps/v1/deployments": "Deployment"}))
+        assert CliRunner().invoke(app, ["snapshot", *where, "-o", "cluster.yaml"]).exit_code == 0
+        where = ("chat.json", "--snapshot", "cluster.yaml")
+    done = migrate(*where, "--whole-gpus", "--kubernetes", "1.37", "--plan")
+    assert "PodDisruptionBudget ml/chat allows no eviction, and guards up to 1 pod" in done.stderr
+    assert done.returncode == 1
+
+
 def test_every_form_takes_a_cluster(server: Server, tmp_path: Path):
-    nodes = []
-    for number in range(2):
-        status = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "4"}}
-        labels = {
-            "nvidia.com/gpu.product": "Tesla-T4",
-            "nvidia.com/gpu.count": "4",
-            "nvidia.com/gpu.memory": "15360",
-        }
-        nodes.append({"metadata": {"name": f"n{number}", "labels": labels}, "status": status})
-    estate = {"v1/nodes": nodes, "apps/v1/deployments": ESTATE["apps/v1/deployments"]}
+    estate = {"v1/nodes": t4_nodes(), "apps/v1/deployments": ESTATE["apps/v1/deployments"]}
     where = (*cluster(server, tmp_path, estate), "--whole-gpus", "--kubernetes", "1.37")
     planned = migrate(*where, "--plan")
     assert "leaves the plugin" in planned.stderr

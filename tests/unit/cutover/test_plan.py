@@ -394,6 +394,13 @@ def test_pods_that_run_beside_the_manifests_are_guarded_where_they_are():
     ]  # fmt: skip
 
 
+def test_a_budget_of_the_manifests_takes_the_place_of_the_one_that_is_there():
+    objects = [deployment("a", 1, 8), budget("a", maxUnavailable=1)]
+    found = plan(objects, "hgx-h100 x 2", running=[budget("a", maxUnavailable=0)])
+    assert all(each.held == {} for each in found.phases)
+    assert found.works
+
+
 @pytest.mark.parametrize(
     "limit", [{}, {"maxUnavailable": None}, {"maxUnavailable": float("inf")}, {"minAvailable": []}]
 )
