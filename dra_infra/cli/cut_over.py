@@ -21,6 +21,9 @@ from dra_infra.review.running import NOTHING_RUNS, Running
 _SECONDS: Final = 40.0, 60.0
 """Seconds for which fewer nodes at a time are searched for, and after which nothing more is decided."""
 
+_THERE: Final = ("Pod", "DaemonSet", "PodDisruptionBudget")
+"""Kinds of what is there that a plan speaks of."""
+
 
 def plan_cut_over(
     objects: Sequence[Mapping[str, Any]],
@@ -57,6 +60,6 @@ def plan_cut_over(
         is_late=lambda: time.monotonic() > start + _SECONDS[1],
         stops=lambda: time.monotonic() > start + _SECONDS[0],
         taken=running.taken,
-        running=(*running.of_kind("Pod"), *running.of_kind("PodDisruptionBudget")),
+        running=[each for kind in _THERE for each in running.of_kind(kind)],
         kinds=settings.kinds,
     )

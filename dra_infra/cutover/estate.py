@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
@@ -12,7 +12,7 @@ from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
@@ -116,19 +116,21 @@ class Estate:
             elif each.before is not None:
                 yield each.before
 
-    def daemons(self, nodes: Sequence[Node]) -> dict[ObjectRef, str]:
-        """DaemonSets that may have pods with devices on one of the nodes, before or after they move, with the selector of these pods."""
+    def daemons(self, nodes: Sequence[Node], running: Objects = (), *more: NodeTaint) -> dict[ObjectRef, str]:
+        """DaemonSets, also of what runs, that may have pods with devices on one of the nodes, also with more taints, and a selector of them."""
         found: dict[ObjectRef, str] = {}
         sides = (side for unit in self.units for side in (unit.before, unit.after[-1]))
-        for each in (each for each in (*self.common, *sides) if each and each.get("kind") == "DaemonSet"):
+        every = (*self.common, *sides, *running)
+        for each in (each for each in every if each and each.get("kind") == "DaemonSet"):
             spec = mapping(value_at(each, "spec", "template", "spec"))
             labels = value_at(each, "spec", "selector", "matchLabels")
             if not labels or value_at(each, "spec", "selector", "matchExpressions"):
                 labels = value_at(each, "spec", "template", "metadata", "labels")
             asks = labels and (asks_plugin(each) or spec.get("resourceClaims"))
-            if asks and not all(map(NodeFilter(spec, daemon=True).refusal, nodes)):
+            tainted = (replace(node, taints=(*node.taints, *more)) for node in nodes)
+            if asks and not all(map(NodeFilter(spec, daemon=True).refusal, tainted)):
                 pairs = mapping(labels).items()
-                found[reference_to(each)] = ",".join(f"{key}={value}" for key, value in pairs)
+                found.setdefault(reference_to(each), ",".join(f"{key}={value}" for key, value in pairs))
         return found
 
     def bare(
@@ -158,11 +160,11 @@ class Estate:
 def asks_plugin(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> bool:
     """True for an object whose pods ask NVIDIA's device plugin for something."""
     return any(
-        is_of_plugin(str(name))
+        is_of_plugin(str(name)) and str(amount) != "0"
         for pods in find_pod_templates(manifest, kinds)
         for _, container in containers_of(pods.spec)
         for part in ("limits", "requests")
-        for name in mapping(value_at(container, "resources", part))
+        for name, amount in mapping(value_at(container, "resources", part)).items()
     )
 
 

@@ -10,7 +10,7 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.estate import QUOTAS, Estate, Objects, asks_plugin, is_old
 from dra_infra.cutover.rollouts import find_held
 from dra_infra.cutover.search import Judge, Search, State
-from dra_infra.cutover.sides import Sides, is_of_plugin
+from dra_infra.cutover.sides import AWAY, Sides, is_of_plugin
 from dra_infra.cutover.steps import (
     Step,
     back_from_finish,
@@ -142,7 +142,7 @@ def make_plan(
         is_late: Asked during searches; once true, what is not known by then is not decided.
         stops: Asked between phases; once true, no fewer nodes at a time are searched for. None for *is_late*.
         taken: What is not free of the nodes.
-        running: Pods that run, with their nodes, and PodDisruptionBudgets that are there.
+        running: Pods that run, with their nodes, and DaemonSets and PodDisruptionBudgets that are there.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
     estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver))
@@ -162,7 +162,7 @@ def make_plan(
         phases=tuple(phases),
         nodes_at_once=size if states else 0,
         refused=tuple(search.refused),
-        reasons=tuple(_tell_others(sides, taken)),
+        reasons=tuple(_tell_others(estate, sides, taken, there)),
         problems=sides.problems,
         notes=(*sides.notes, *_tell_classes(sides, release)),
     )
@@ -170,14 +170,13 @@ def make_plan(
 
 def _prepare(estate: Estate, judge: Judge, running: Objects) -> Phase:
     sides, ours = judge.sides, [reference_to(each) for each in estate.common if _is_ours(each)]
+    quotas = [each for each in ours if each.kind in QUOTAS]
     nodes = [each for each in sides.fleet.nodes if each.name in sides.on_both]
-    daemons, bare = estate.daemons(nodes), estate.bare(frozenset(), nodes, running)
+    daemons, stubborn = estate.daemons(nodes, running), estate.daemons(nodes, running, AWAY)
     return Phase(
         kind="prepare",
-        steps=prepare(ours, sides, daemons, bare),
-        back=back_from_prepare(
-            [each for each in ours if each.kind in QUOTAS], is_there=bool(sides.on_driver)
-        ),
+        steps=prepare(ours, sides, daemons, stubborn, estate.bare(frozenset(), nodes, running)),
+        back=back_from_prepare(quotas, is_there=bool(sides.on_driver)),
         **_at(estate, judge, State(), is_over=False),
     )
 
@@ -189,8 +188,9 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     moving = [how_it_moves(each, rollouts.get(each.ref), estate.kinds) for each in units]
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
     drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
-    daemons, bare = estate.daemons(drained), estate.bare(before.units, drained, running)
+    daemons, bare = estate.daemons(drained, running), estate.bare(before.units, drained, running)
     after = estate.bare(before.units, drained, by_claims=True)
+    stubborn = estate.daemons(drained, running, AWAY)
     known = {(each.namespace or "default", each.name) for each in daemons}
     there = [each for each in running if asks_plugin(each) and value_at(each, "spec", "nodeName") in nodes]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
@@ -209,7 +209,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
         steps=move(nodes, resources, moving, daemons, bare),
-        back=back_from_move(nodes, resources, moving, daemons, after),
+        back=back_from_move(nodes, resources, moving, daemons, stubborn, after),
         meanwhile=meanwhile,
         **_at(estate, judge, state, is_over=False),
     )
@@ -252,14 +252,17 @@ def _is_ours(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("kind") in QUOTAS or str(manifest.get("apiVersion")).startswith("resource.k8s.io/")
 
 
-def _tell_others(sides: Sides, taken: Taken) -> Iterator[str]:
-    """Pods that run and are not among the manifests: what becomes of them nobody said."""
+def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -> Iterator[str]:
+    """Pods that run and are not among the manifests, and DaemonSets: what becomes of them nobody said."""
+    nodes = [each for each in sides.fleet.nodes if each.name in sides.offered]
+    ours = {(each.namespace or "default", each.name) for each in estate.daemons(nodes)}
+    for each in estate.daemons(nodes, list(filter(asks_plugin, running))):
+        if (each.namespace or "default", each.name) not in ours:
+            why = "asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
+            yield f"{each} of the cluster {why}"
     for node in sorted(sides.offered):
-        held = {
-            name: each for name, each in taken.amounts.get(node, {}).items() if is_of_plugin(name) and each
-        }
-        if held:
-            what = ", ".join(f"{each} of {name}" for name, each in sorted(held.items()))
+        held = sorted(taken.amounts.get(node, {}).items())
+        if what := ", ".join(f"{each} of {name}" for name, each in held if is_of_plugin(name) and each):
             yield f"pods that are not among the manifests have {what} on {node}, and it is not known what becomes of them"
 
 

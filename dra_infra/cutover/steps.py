@@ -16,6 +16,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
@@ -106,11 +107,17 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
     return Move(ref if is_named else replace(ref, name=f"{ref.name}*"), says, others, before, behind)
 
 
-def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: Bare) -> tuple[Step, ...]:
-    """Returns the steps before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it."""
+def prepare(
+    common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, stubborn: Daemons, bare: Bare
+) -> tuple[Step, ...]:
+    """Returns the steps before any node moves; nodes that have the driver keep it, and those with the plugin beside it lose it.
+
+    *stubborn* are DaemonSets whose pods tolerate the taint of nodes that change sides.
+    """
     objects = (f"apply as migrated: {join_words(common, most=12)}",) if common else ()
     on_driver, on_both = sides.on_driver, sides.on_both
-    keep_off, delete, let_in = _without_daemons(on_both, daemons)
+    keep_off, delete, let_in = _without_daemons(on_both, daemons, stubborn)
+    empty = "empty the nodes that have both, for the driver leaves them"
     selector = f'the nodeSelector {LABEL}: "true"'
     driver = (
         f"install the DRA driver with its classes, and {selector} for its kubelet plugin: no node has that label yet, so it "
@@ -126,12 +133,8 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: B
     return (
         Step("Kubernetes serves resource.k8s.io/v1, and nothing is broken", ("dra-infra doctor",)),
         *([Step("label the nodes that have the driver alone", (_label(on_driver),))] if on_driver else []),
-        *(
-            [_empty("empty the nodes that have both, for the driver leaves them", on_both, bare)]
-            if on_both
-            else []
-        ),
         *keep_off,
+        *([_empty(empty, on_both, bare)] if on_both else []),
         *delete,
         Step(
             f"keep the plugin off nodes with the label {LABEL}=true: a required node affinity of its DaemonSet, NotIn; the "
@@ -140,7 +143,7 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: B
         Step(driver, tuple(map(_slices_of, on_both))),
         *let_in,
         *([_give_back("give nodes back once their slices are gone", on_both)] if on_both else []),
-        *_again(bare),
+        *_again({**dict.fromkeys(stubborn, True), **bare}),
         *map(Step, objects),
     )
 
@@ -148,10 +151,8 @@ def prepare(common: Sequence[ObjectRef], sides: Sides, daemons: Daemons, bare: B
 def back_from_prepare(quotas: Sequence[ObjectRef], *, is_there: bool) -> tuple[Step, ...]:
     """Returns the steps back to a cluster that knows the plugin alone, but for nodes on which the driver was there before."""
     driver = "leave the driver and its nodeSelector: without it, it comes to nodes of the plugin"
-    return (
-        Step(driver if is_there else "uninstall the driver for GPUs, which runs nowhere"),
-        *([Step(f"apply quotas as they were: {join_words(quotas, most=12)}")] if quotas else []),
-    )
+    first = Step(driver if is_there else "uninstall the driver for GPUs, which runs nowhere")
+    return (first, *([Step(f"apply quotas as they were: {join_words(quotas, most=12)}")] if quotas else []))
 
 
 def move(
@@ -176,17 +177,24 @@ def move(
 
 
 def back_from_move(
-    nodes: Sequence[str], resources: Sequence[str], moving: Sequence[Move], daemons: Daemons, bare: Bare
+    nodes: Sequence[str],
+    resources: Sequence[str],
+    moving: Sequence[Move],
+    daemons: Daemons,
+    stubborn: Daemons,
+    bare: Bare,
 ) -> tuple[Step, ...]:
-    """Returns the steps by which nodes go back to the plugin, and workloads to what they were."""
+    """Returns the steps by which nodes go back to the plugin, and workloads to what they were; *stubborn* is as of `prepare`."""
     if not nodes:
         return tuple(_apply(moving, _AS_IT_WAS))
     names, watched = shlex.join(nodes), (command for each in moving for command in each.then)
-    keep_off, delete, let_in = _without_daemons(nodes, daemons)
+    keep_off, delete, let_in = _without_daemons(nodes, daemons, stubborn)
+    first = [each for each in moving if each.ref not in stubborn]
+    again = {ref: True for ref in stubborn if all(ref != each.ref for each in moving)}
     return (
         Step("cordon the nodes", (f"kubectl cordon {names}",)),
         *keep_off,
-        *_apply(moving, _AS_IT_WAS, is_watched=False),
+        *_apply(first, _AS_IT_WAS, is_watched=False),
         _empty("drain the nodes while the driver still runs there", nodes, bare),
         *delete,
         Step(
@@ -194,23 +202,22 @@ def back_from_move(
             (f"kubectl label node {names} {_OPERATOR}- {LABEL}-", *map(_slices_of, nodes)),
         ),
         *let_in,
+        *_apply([each for each in moving if each not in first], _AS_IT_WAS, is_watched=False),
         # No rollout comes to its end before that, where other nodes have no plugin.
         _give_back(f"give the nodes back once {join_words(resources)} is there again", nodes, *watched),
-        *_again(bare),
+        *_again({**again, **bare}),
     )
 
 
 def finish(quotas: Sequence[ObjectRef]) -> tuple[Step, ...]:
     """Returns the steps by which the plugin goes, and the keys that counted it."""
+    uninstall = (
+        "uninstall the plugin, or switch it off in the GPU Operator; it runs on no node with GPUs any more"
+    )
+    take = f"take the keys of the plugin's resources away from {join_words(quotas, most=12)}"
     return (
-        Step(
-            "uninstall the plugin, or switch it off in the GPU Operator; it runs on no node with GPUs any more"
-        ),
-        *(
-            [Step(f"take the keys of the plugin's resources away from {join_words(quotas, most=12)}")]
-            if quotas
-            else []
-        ),
+        Step(uninstall),
+        *([Step(take)] if quotas else []),
         Step("nothing asks the plugin any more", ("dra-infra migrate PATH --check",)),
     )
 
@@ -226,11 +233,11 @@ def _empty(what: str, nodes: Sequence[str], bare: Bare) -> Step:
     names = shlex.join(nodes)
     fields = ((ref, f"metadata.name={ref.name},spec.nodeName={node}") for ref in bare for node in nodes)
     deletes = (["kubectl", "delete", "pods", *_where(ref), "--field-selector", each] for ref, each in fields)
-    first = (
-        "; pods that no controller makes anew are deleted before, for a drain stops at them" if bare else ""
-    )
+    first = "; pods that no controller makes anew are deleted before, for a drain stops at them"
     drain = f"kubectl drain {names} --ignore-daemonsets --delete-emptydir-data"
-    return Step(f"{what}{first}", (f"kubectl cordon {names}", *map(shlex.join, deletes), drain))
+    return Step(
+        f"{what}{first if bare else ''}", (f"kubectl cordon {names}", *map(shlex.join, deletes), drain)
+    )
 
 
 def _again(bare: Bare) -> list[Step]:
@@ -246,26 +253,36 @@ def _label(nodes: Sequence[str]) -> str:
     return f"kubectl label node {shlex.join(nodes)} {_OPERATOR}=false {LABEL}=true --overwrite"
 
 
-def _without_daemons(nodes: Sequence[str], daemons: Daemons) -> list[list[Step]]:
-    """Steps that keep new pods of DaemonSets off, delete those that are there, and let them in again."""
+def _without_daemons(
+    nodes: Sequence[str], daemons: Daemons, stubborn: Daemons = MappingProxyType({})
+) -> tuple[list[Step], list[Step], list[Step]]:
+    """Steps that keep new pods of DaemonSets off, delete those that are there, and let them in again.
+
+    A DaemonSet that is deleted leaves its pods, and has them again when it is applied (ClaimPods in pkg/controller/controller_ref_manager.go);
+    a drain stops at pods that nobody has, so those of these nodes go first.
+    """
     taint = f"kubectl taint node {shlex.join(nodes)} {AWAY.key}"
-    deletes = [
-        ["kubectl", "delete", "pods", *_where(ref), "-l", labels, "--field-selector", f"spec.nodeName={node}"]
-        for ref, labels in daemons.items()
-        for node in nodes
-    ]
-    steps = (
-        Step(
-            "keep new pods of DaemonSets off, which a cordon does not",
-            (f"{taint}:{AWAY.effect} --overwrite",),
-        ),
-        Step(
-            f"delete pods that a drain leaves: {join_words(daemons, most=12)}",
-            tuple(map(shlex.join, deletes)),
-        ),
-        Step("let pods of DaemonSets in again", (f"{taint}-",)),
-    )
-    return [[each] if daemons else [] for each in steps]
+    others = {ref: labels for ref, labels in daemons.items() if ref not in stubborn}
+    what = "keep new pods of DaemonSets off, which a cordon does not"
+    keep_off = [Step(what, (f"{taint}:{AWAY.effect} --overwrite",))]
+    if stubborn:
+        deletes = (["delete", ref.kind.lower(), ref.name, *_where(ref)] for ref in stubborn)
+        orphan = (shlex.join(["kubectl", *each, "--cascade=orphan"]) for each in deletes)
+        what = (
+            "keep as it is, and delete without its pods, for pods that tolerate the taint come back at once"
+        )
+        keep_off += [Step(f"{what}: {join_words(stubborn, most=12)}", (*orphan, *_deletes(nodes, stubborn)))]
+    what = f"delete pods that a drain leaves: {join_words(others, most=12)}"
+    delete = [Step(what, tuple(_deletes(nodes, others)))] if others else []
+    let_in = [Step("let pods of DaemonSets in again", (f"{taint}-",))]
+    return (keep_off, delete, let_in) if daemons else ([], [], [])
+
+
+def _deletes(nodes: Sequence[str], daemons: Daemons) -> Iterator[str]:
+    for ref, labels in daemons.items():
+        for node in nodes:
+            of_node = ["-l", labels, "--field-selector", f"spec.nodeName={node}"]
+            yield shlex.join(["kubectl", "delete", "pods", *_where(ref), *of_node])
 
 
 def _slices_of(node: str) -> str:

@@ -340,10 +340,15 @@ def test_pods_that_nobody_replaces_go_and_come_back_by_the_commands_of_a_plan(
     assert hands.on_driver() == frozenset()
 
 
+@pytest.mark.parametrize("tolerations", [[], [{"operator": "Exists"}]])
 def test_pods_of_a_daemon_set_never_have_gpus_of_both_sides(
-    plane: ControlPlane, api: Api, binaries: Callable[[str], Path], tmp_path: Path
+    plane: ControlPlane,
+    api: Api,
+    binaries: Callable[[str], Path],
+    tmp_path: Path,
+    tolerations: list[dict[str, Any]],
 ):
-    sides, objects = the_sides(is_served=True, nodes=2), [daemon_set("embed", 1)]
+    sides, objects = the_sides(is_served=True, nodes=2), [daemon_set("embed", 1, tolerations=tolerations)]
     plan = the_plan(sides, objects)
     assert [each.nodes for each in plan.phases] == [(), ("t4-0",), ("t4-1",), ()]
     create_fleet(api, sides.at(frozenset()).to_manifests())

@@ -311,6 +311,48 @@ def test_pods_of_a_daemon_set_go_before_the_driver_comes_and_before_it_goes(kube
     assert [each for each in given if each in order] == order
 
 
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
+def test_a_daemon_set_that_tolerates_the_taint_is_away_while_its_node_goes_back(kubernetes: str):
+    found = plan([daemon_set("d", 1, tolerations=[{"operator": "Exists"}])], "hgx-h100 x 2", kubernetes)
+    delete = "kubectl delete pods -n ml -l app=d --field-selector spec.nodeName=hgx-h100-0"
+    orphan = "kubectl delete daemonset d -n ml --cascade=orphan"
+    for phase in found.phases[1:-1]:
+        given = commands(phase.back)
+        last_name = phase.nodes[-1]
+        order = [
+            next(each for each in given if each.startswith("kubectl taint ")),
+            orphan,
+            delete.replace("hgx-h100-0", last_name),
+            next(each for each in given if each.startswith("kubectl drain ")),
+            next(each for each in given if each.startswith("kubectl label ")),
+        ]
+        assert [each for each in given if each in order] == order
+        told = [each.what for each in phase.back]
+        (again,) = [at for at, each in enumerate(told) if each.startswith("apply ") and "ml/d" in each]
+        assert again > told.index("let pods of DaemonSets in again")
+        assert ("as it was" in told[again]) == bool(phase.moves)
+    # On the way there the plugin gives out nothing before its pods are deleted, so that new ones wait for the driver.
+    assert all(orphan not in commands(each.steps) for each in found.phases)
+    given = commands(found.phases[1].steps)
+    assert given.index(delete) > next(at for at, each in enumerate(given) if each.startswith("kubectl wait "))
+
+
+def test_a_daemon_set_of_the_cluster_that_is_not_among_the_manifests_is_told_and_its_pods_deleted():
+    there = [daemon_set("d", 1), of_daemon_set("d-0", "hgx-h100-0"), of_daemon_set("d-1", "hgx-h100-1")]
+    found = plan([deployment("a", 1, 4)], "hgx-h100 x 2", running=there)
+    (reason,) = found.reasons
+    assert reason.startswith("DaemonSet ml/d of the cluster asks the plugin and is not among the manifests")
+    assert not found.works
+    for phase in found.phases[1:-1]:
+        assert [each.name for each in phase.deleted] == [f"d-{phase.nodes[0][-1]}"]
+        delete = f"kubectl delete pods -n ml -l app=d --field-selector spec.nodeName={phase.nodes[0]}"
+        assert delete in commands(phase.steps)
+    own = plan([daemon_set("d", 1)], "hgx-h100 x 2", running=there)
+    assert own.reasons == ()
+    quiet = [daemon_set("idle", 0), daemon_set("elsewhere", 1, nodeSelector={"pool": "there-is-none"})]
+    assert plan([deployment("a", 1, 4)], "hgx-h100 x 2", running=quiet).works
+
+
 def test_pods_of_no_controller_are_deleted_before_the_drain_stops_at_them():
     found = plan([deployment("a", 1, 8), bare_pod("bare", 8)], "hgx-h100 x 3")
     assert moves(found) == [

@@ -38,7 +38,7 @@ def test_a_name_never_ends_a_command():
     resources = [f"nvidia.com/'{HOSTILE}"]
     daemons = {ObjectRef("DaemonSet", HOSTILE, HOSTILE): f"{HOSTILE}={HOSTILE}"}
     given = [HOSTILE], resources, moving, daemons, {ObjectRef("Pod", HOSTILE, HOSTILE): True}
-    steps = (*move(*given), *back_from_move(*given))
+    steps = (*move(*given), *back_from_move(*given[:4], daemons, given[4]))
     commands = [each for step in steps for each in step.commands if "curl" in each]
     assert commands
     for command in commands:
@@ -59,7 +59,7 @@ def test_plain_names_are_not_quoted():
 
 def test_a_rollout_is_waited_for_when_its_nodes_are_back():
     back = back_from_move(
-        ["gpu-0"], ["nvidia.com/gpu"], [how_it_moves(unit(deployment("serve", 1, 1)))], {}, {}
+        ["gpu-0"], ["nvidia.com/gpu"], [how_it_moves(unit(deployment("serve", 1, 1)))], {}, {}, {}
     )
     commands = [each for step in back for each in step.commands]
     assert commands[-2:] == ["kubectl uncordon gpu-0", "kubectl rollout status deployment/serve -n ml"]
