@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
@@ -23,7 +23,7 @@ from dra_infra.cutover.steps import (
 )
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mappings, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -260,6 +260,11 @@ def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -
         if (each.namespace or "default", each.name) not in ours:
             why = "asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
             yield f"{each} of the cluster {why}"
+    units = {str(each.ref) for each in estate.units}
+    for rollout in estate.common:
+        ref, source = reference_to(rollout), mapping(value_at(rollout, "spec", "workloadRef"))
+        if (whose := str(replace(ref, kind=str(source.get("kind")), name=str(source.get("name"))))) in units:
+            yield f"{ref} makes its pods of {whose} and rolls over with it (spec.workloadRef): they are not counted here"
     for node in sorted(sides.offered):
         held = sorted(taken.amounts.get(node, {}).items())
         if what := ", ".join(f"{each} of {name}" for name, each in held if is_of_plugin(name) and each):

@@ -32,7 +32,10 @@ from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
 from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, resolve_amount
 
-_ROLLING: Final = ("Deployment", "StatefulSet")
+_ROLLING: Final = ("Deployment", "StatefulSet", "Rollout")
+_ALL_FIRST: Final = "canary: {maxSurge: 0, maxUnavailable: 100%}"
+_OF_ARGO: Final = {"rollingUpdate:": "canary:", "type: Recreate": _ALL_FIRST}
+"""What hints write for a Deployment, and for a Rollout of Argo."""
 
 
 def foresee_rollouts(
@@ -71,7 +74,7 @@ def foresee_rollouts(
             refusal = makers.refusal_beside(old, rollover.new, plan)
         # Where not even the first new pod finds a place, it is known that there is no room.
         room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
-        found[unit.ref] = foresee_rollout(
+        outlook = foresee_rollout(
             unit.after[-1],
             pods,
             each=None,
@@ -81,6 +84,9 @@ def foresee_rollouts(
             in_yaml=True,
             refusal=refusal,
         )
+        for of_deployment, of_rollout in _OF_ARGO.items() if unit.ref.kind == "Rollout" else ():
+            outlook = replace(outlook, hint=outlook.hint.replace(of_deployment, of_rollout))
+        found[unit.ref] = outlook
     return found
 
 

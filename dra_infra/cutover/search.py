@@ -84,12 +84,8 @@ class Judge:
     def holds(self, state: State) -> bool:
         """True where the nodes of the driver take the workloads that have moved, whatever becomes of the others."""
         if state not in self._alone:
-            estate = self.estate
-            manifests = [
-                *estate.common,
-                *(each for number in sorted(state.units) for each in estate.units[number].after),
-            ]
-            placement = self._place(manifests, self.sides.at(state.nodes))
+            moved = (each for number in sorted(state.units) for each in self.estate.units[number].after)
+            placement = self._place([*self.estate.common, *moved], self.sides.at(state.nodes))
             self._alone[state] = placement.joint.works is not None
         return self._alone[state]
 

@@ -109,9 +109,8 @@ class Sides:
     @property
     def on_both(self) -> tuple[str, ...]:
         """The nodes of the plugin that have the driver, too."""
-        return tuple(
-            sorted(self.offered.keys() & {each.path.removeprefix("Node ") for each in self.problems})
-        )
+        named = {each.path.removeprefix("Node ") for each in self.problems}
+        return tuple(sorted(self.offered.keys() & named))
 
     @property
     def alike(self) -> list[tuple[str, ...]]:

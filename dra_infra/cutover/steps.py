@@ -17,13 +17,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.sides import AWAY, Sides
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.output.wording import join_words
@@ -86,25 +86,37 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
     is_named = value_at(manifest, "metadata", "name")
     says = (kind.on_change or kind.keeps_pods if kind else "") or CHANGED_PODS
     labels = ",".join(f"{key}={each}" for key, each in mapping(value_at(manifest, *_LABELS)).items())
-    first, then = list[str](), list[str]()
+    first, then, promote = list[str](), list[str](), list[str]()
     # With the upgradeStrategy Recreate the pods of a RayCluster are deleted by its controller.
     if kind is not None and kind.anew and value_at(manifest, "spec", "upgradeStrategy", "type") != "Recreate":
         because = "its pods cannot change" if says == CHANGED_PODS else f"an update {says}"
         says = f"is deleted and created anew, for {because}"
         first = ["delete", name, ref.name, "--ignore-not-found"] if is_named else ["get", name]
-    elif ref.kind in ROLLING_KINDS:
+    elif ref.kind in ROLLING_KINDS or outlook:
         says = (outlook or foresee_rollout(manifest, None, each=None, room=None, fleet="")).message
         then = ["rollout", "status", f"{name}/{ref.name}"]
+    if ref.kind == "Rollout" and outlook:
+        then = ["argo", "rollouts", "status", ref.name]
+        if _waits(mapping(value_at(manifest, "spec", "strategy"))):
+            says += "; it waits at a step until it is promoted"
+            promote = ["argo", "rollouts", "promote", ref.name, "--full"]
     if ref.kind in ("ReplicaSet", "ReplicationController") or value_at(manifest, *_STRATEGY) == "OnDelete":
         says, then = f"{says}: these are deleted", ["delete", "pods", "-l", labels] if labels else []
     if not unit.makes_pods:
         says = "gives claims to the pods that are made of it from then on"
     elif unit.before is None:
         says = "starts, for it asks by claims and had no nodes before"
-    before, behind = (
-        (shlex.join(["kubectl", *each, *_where(ref)]),) if each else () for each in (first, then)
+    before, *behind = (
+        (shlex.join(["kubectl", *each, *_where(ref)]),) if each else () for each in (first, promote, then)
     )
-    return Move(ref if is_named else replace(ref, name=f"{ref.name}*"), says, others, before, behind)
+    return Move(ref if is_named else replace(ref, name=f"{ref.name}*"), says, others, before, sum(behind, ()))
+
+
+def _waits(strategy: Mapping[str, Any]) -> bool:
+    """True for a strategy of Argo's Rollouts that goes on when somebody says so."""
+    pauses = [each["pause"] for each in mappings(value_at(strategy, "canary", "steps")) if "pause" in each]
+    is_manual = value_at(strategy, "blueGreen", "autoPromotionEnabled") is False
+    return is_manual or any(not mapping(each).get("duration") for each in pauses)
 
 
 def prepare(

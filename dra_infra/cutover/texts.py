@@ -44,11 +44,8 @@ def tell_plan(plan: Plan) -> str:
     """One line on the whole."""
     moves = sum(bool(each.nodes) for each in plan.phases)
     sizes = f", at most {count_of(plan.nodes_at_once, 'node')} at a time" if moves else ""
-    waits = (
-        ", but rollouts or drains may wait without end"
-        if any(each.stuck or each.held for each in plan.phases)
-        else ""
-    )
+    is_stuck = any(each.stuck or each.held for each in plan.phases)
+    waits = ", but rollouts or drains may wait without end" if is_stuck else ""
     return f"Plan of the cut-over: nodes leave the plugin in {count_of(moves, 'group')}{sizes}; {_HEADS[plan.verdict]}{waits}"
 
 

@@ -58,11 +58,15 @@ class Rollout:
     def of(cls, deployment: Mapping[str, Any], replicas: int) -> Rollout:
         """Read the strategy; 25 % each by default, surge rounds up, unavailable down, and never both to zero.
 
-        Upstream: ResolveFenceposts in pkg/controller/deployment/util/deployment_util.go.
+        Upstream: ResolveFenceposts in pkg/controller/deployment/util/deployment_util.go; for a Rollout of Argo, MaxSurge in
+        utils/replicaset/replicaset.go and CalculateReplicaCountsForTrafficRoutedCanary in canary.go beside it.
         """
         if get_field(deployment, "spec.strategy.type") == "Recreate":
             return cls(surge=0, unavailable=replicas, stops_first=True)
-        rolling = get_field(deployment, "spec.strategy.rollingUpdate") or {}
+        strategy = mapping(get_field(deployment, "spec.strategy"))
+        rolling = mapping(strategy.get("rollingUpdate") or strategy.get("canary"))
+        if "blueGreen" in strategy or rolling.get("trafficRouting"):
+            return cls(surge=replicas, unavailable=0)
         surge = resolve_amount(rolling.get("maxSurge"), replicas, round_up=True)
         unavailable = resolve_amount(rolling.get("maxUnavailable"), replicas, round_up=False)
         if surge == 0 and unavailable == 0:

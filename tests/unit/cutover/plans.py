@@ -39,6 +39,12 @@ def deployment(name: str, pods: int, gpus: int, *, namespace: str = "ml", **spec
     }
 
 
+def rollout(name: str, pods: int, gpus: int, **strategy: Any) -> dict[str, Any]:
+    """A Rollout of Argo."""
+    made = deployment(name, pods, gpus) | {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    return {**made, "spec": {**made["spec"], "strategy": strategy}}
+
+
 def job(name: str, pods: int, gpus: int) -> dict[str, Any]:
     spec = deployment(name, pods, gpus)["spec"]["template"]["spec"]
     return {

@@ -32,6 +32,7 @@ from tests.unit.cutover.plans import (
     plan,
     queue,
     quota,
+    rollout,
     template,
 )
 
@@ -155,6 +156,72 @@ def test_a_quota_lets_a_rollout_end_that_stops_an_old_pod_first():
 def test_two_rollouts_share_the_room_of_a_quota_one_after_the_other():
     both = [quota(20), deployment("a", 2, 4), deployment("b", 2, 4)]
     assert plan(both, "hgx-h100 x 4", kubernetes="1.37").works
+
+
+@pytest.mark.parametrize(
+    ("strategy", "is_smooth"),
+    [
+        ({"canary": {}}, True),
+        ({"canary": {"trafficRouting": {"nginx": {}}}}, False),
+        ({"blueGreen": {"activeService": "a"}}, False),
+    ],
+)
+def test_a_rollout_of_argo_needs_room_for_what_its_strategy_runs_beside_old_pods(
+    strategy: dict[str, Any], is_smooth: bool
+):
+    # Eight old pods of one GPU, a quarter more in a canary, twice as many where both versions are whole.
+    found = plan([rollout("a", 8, 1, **strategy)], {True: "t4 x 3", False: "t4 x 2"}[is_smooth], "1.37")
+    (phase,) = (each for each in found.phases if each.moves)
+    assert found.works == is_smooth
+    assert bool(phase.stuck) != is_smooth
+    for hint in phase.stuck.values():
+        assert "strategy: {canary: {maxSurge: 0, maxUnavailable: 1" in hint
+    roomy = plan([rollout("a", 8, 1, **strategy)], "t4 x 4", "1.37")
+    assert roomy.works
+
+
+def test_a_quota_refuses_the_surge_of_a_rollout_of_argo():
+    found = plan([quota(8), rollout("a", 2, 4, canary={"maxUnavailable": 0})], "hgx-h100 x 3", "1.37")
+    (phase,) = (each for each in found.phases if each.moves)
+    assert "ResourceQuota ml/gpus allows 8 of " in next(iter(phase.rolls.values()))
+    assert "{canary: {maxSurge: 0, maxUnavailable: 1}}" in next(iter(phase.stuck.values()))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "waits"),
+    [
+        ({"canary": {"steps": [{"setWeight": 20}, {"pause": {}}]}}, True),
+        ({"canary": {"steps": [{"setWeight": 20}, {"pause": None}]}}, True),
+        ({"canary": {"steps": [{"setWeight": 20}, {"pause": {"duration": "10m"}}]}}, False),
+        ({"canary": {}}, False),
+        ({"blueGreen": {"autoPromotionEnabled": False}}, True),
+        ({"blueGreen": {}}, False),
+    ],
+)
+def test_a_rollout_of_argo_that_waits_for_somebody_is_promoted_there_and_back(
+    strategy: dict[str, Any], waits: bool
+):
+    found = plan([rollout("a", 2, 1, **strategy)], "t4 x 4")
+    (phase,) = (each for each in found.phases if each.moves)
+    wanted = ["kubectl argo rollouts promote a --full -n ml"] if waits else []
+    wanted.append("kubectl argo rollouts status a -n ml")
+    for steps in (phase.steps, phase.back):
+        assert [each for each in commands(steps) if " argo " in each] == wanted
+    assert ("until it is promoted" in next(iter(phase.rolls.values()))) == waits
+    assert "apply Rollout ml/a as it was" in " ".join(each.what for each in phase.back)
+
+
+def test_a_rollout_of_argo_with_the_template_of_a_deployment_leaves_the_plan_open():
+    of_another = rollout("r", 2, 8, canary={})
+    source = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+    of_another["spec"] = {"replicas": 2, "workloadRef": source, "strategy": {"canary": {}}}
+    found = plan([deployment("a", 0, 8), of_another], "hgx-h100 x 2")
+    assert found.verdict == "not-decided"
+    assert found.reasons[0].startswith(
+        "Rollout ml/r makes its pods of Deployment ml/a and rolls over with it"
+    )
+    source["name"] = "without-devices"
+    assert plan([deployment("a", 1, 8), of_another], "hgx-h100 x 2").works
 
 
 def test_nodes_of_two_kinds_go_in_groups_of_their_own():

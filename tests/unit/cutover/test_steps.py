@@ -95,7 +95,7 @@ def test_what_keeps_its_pods_or_refuses_others_is_made_anew(kind: str, group: st
         ("RayService", "ray.io", "brings up a second Ray cluster"),
         ("CronJob", "batch", "keeps the Jobs that run as they are; those that it starts from then on"),
         ("CronWorkflow", "argoproj.io", "keeps what runs as it is"),
-        ("Rollout", "argoproj.io", "changes its pods; what its controller does"),
+        ("Rollout", "argoproj.io", "replaces its pods as spec.strategy says: a canary by maxSurge and"),
     ],
 )
 def test_what_a_controller_does_by_itself_is_left_to_it(kind: str, group: str, says: str):
