@@ -147,67 +147,35 @@ _CONTAINERS: Final[Fields] = {
     "restartPolicy": True,
     "ports": {"hostPort": True, "hostIP": True, "containerPort": True, "protocol": True},
 }
-_POD_SPEC: Final[Fields] = {
-    "nodeName": True,
-    "nodeSelector": True,
-    "affinity": True,
-    "tolerations": True,
-    "topologySpreadConstraints": True,
-    "schedulerName": True,
-    "schedulingGates": True,
-    "schedulingGroup": True,
-    "priority": True,
-    "priorityClassName": True,
-    "preemptionPolicy": True,
-    "restartPolicy": True,
-    "hostNetwork": True,
-    "overhead": True,
-    "resources": True,
-    "resourceClaims": True,
-    "containers": _CONTAINERS,
-    "initContainers": _CONTAINERS,
-    "volumes": {"name": True, "persistentVolumeClaim": {"claimName": True}},
-}
-_TEMPLATE: Final[Fields] = {"metadata": {"labels": True}, "spec": _POD_SPEC}
 
 
 def _all_of(*names: str) -> dict[str, Any]:
     return dict.fromkeys(names, True)
 
 
+_POD_SPEC: Final[Fields] = {
+    **_all_of("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints"),
+    **_all_of("schedulerName", "schedulingGates", "schedulingGroup", "priority", "priorityClassName"),
+    **_all_of("preemptionPolicy", "restartPolicy", "hostNetwork", "overhead", "resources", "resourceClaims"),
+    "containers": _CONTAINERS,
+    "initContainers": _CONTAINERS,
+    "volumes": {"name": True, "persistentVolumeClaim": {"claimName": True}},
+}
+_TEMPLATE: Final[Fields] = {"metadata": {"labels": True}, "spec": _POD_SPEC}
+
 _WORKLOAD: Final[Fields] = {
     "spec": _all_of(
-        "replicas",
-        "selector",
-        "strategy",
-        "updateStrategy",
-        "podManagementPolicy",
-        "serviceName",
-        "minReadySeconds",
-        "parallelism",
-        "completions",
-        "completionMode",
-        "backoffLimit",
-        "suspend",
-        "schedule",
-        "concurrencyPolicy",
+        *("replicas", "selector", "strategy", "updateStrategy", "podManagementPolicy", "serviceName"),
+        *("minReadySeconds", "parallelism", "completions", "completionMode", "backoffLimit", "suspend"),
+        *("schedule", "concurrencyPolicy"),
     )
     | {
         "template": _TEMPLATE,
         "jobTemplate": {"spec": {"parallelism": True, "completions": True, "template": _TEMPLATE}},
     },
     "status": _all_of(
-        "replicas",
-        "readyReplicas",
-        "availableReplicas",
-        "updatedReplicas",
-        "desiredNumberScheduled",
-        "currentNumberScheduled",
-        "numberReady",
-        "active",
-        "ready",
-        "succeeded",
-        "failed",
+        *("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "desiredNumberScheduled"),
+        *("currentNumberScheduled", "numberReady", "active", "ready", "succeeded", "failed"),
     )
     | {"conditions": _CONDITIONS},
 }
