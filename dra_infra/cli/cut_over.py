@@ -8,6 +8,8 @@ from functools import cache, partial
 from typing import Any, Final
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.driver_gates import driver_needs
+from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin, as_it_is
@@ -44,7 +46,9 @@ def plan_cut_over(
     running = NOTHING_RUNS
     if cluster is not None:
         load = cache(partial(load_fleet, kubernetes=release.minor, driver=driver))
-        sides = as_it_is(cluster.fleet, named, load=load, has_shares=not settings.no_shares)
+        kernel_driver = driver_needs()[read_pins(driver).releases["gpu.nvidia.com"].line].kernel_driver
+        has_shares = not settings.no_shares
+        sides = as_it_is(cluster.fleet, named, load=load, has_shares=has_shares, kernel_driver=kernel_driver)
         results = [each for done in migrated for each in (done.manifest, *done.added) if each is not None]
         own = [ProgramObject(urn=str(at), manifest=each) for at, each in enumerate((*objects, *results))]
         running = Running.of(cluster, Program(project="", stack="", objects=tuple(own)))

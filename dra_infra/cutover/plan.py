@@ -162,7 +162,7 @@ def make_plan(
         phases=tuple(phases),
         nodes_at_once=size if states else 0,
         refused=tuple(search.refused),
-        reasons=tuple(_tell_others(estate, sides, taken, there)),
+        reasons=(*sides.doubts, *_tell_others(estate, sides, taken, there)),
         problems=sides.problems,
         notes=(*sides.notes, *_tell_classes(sides, release)),
     )

@@ -19,10 +19,12 @@ from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
+from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute, ResourceSlice
+from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed_slice
 from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.node_labels import as_discovered
+from dra_infra.output.wording import join_words
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
 AWAY: Final = NodeTaint(key="dra-infra/cut-over")
@@ -66,6 +68,7 @@ class Sides:
         fleet: All nodes, with the slices that each of them has once it is on the driver's side.
         offered: What the plugin gives out, by node; nodes that begin on the driver's side, or have no GPU, are not in it.
         problems: Nodes of both sides.
+        doubts: Why it is not known that the driver runs on some of the nodes.
         notes: How it is known what nodes will publish.
         made: Names of slices that nodes of the plugin have only once they are on the driver's side, beside those of GPUs.
     """
@@ -73,6 +76,7 @@ class Sides:
     fleet: Fleet
     offered: Mapping[str, Mapping[str, str]] = field(hash=False)
     problems: tuple[Problem, ...] = ()
+    doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     made: frozenset[str] = frozenset()
 
@@ -148,6 +152,7 @@ def as_it_is(
     *,
     load: Callable[[str], Fleet] = load_fleet,
     has_shares: bool = True,
+    kernel_driver: str = "",
 ) -> Sides:
     """A cluster with its nodes on the side where they are.
 
@@ -157,6 +162,7 @@ def as_it_is(
             catalogue do.
         load: Gives a machine of the catalogue by name, as the driver's release publishes it.
         has_shares: Whether the driver shares the GPUs of a machine that the plugin shares by time slicing.
+        kernel_driver: NVIDIA's oldest kernel driver that the driver names; empty where it names none.
 
     Raises:
         FleetError: `hardware-not-known`.
@@ -169,6 +175,7 @@ def as_it_is(
     unknown: list[Problem] = []
     slices: list[ResourceSlice] = []
     taken_for: defaultdict[str, list[str]] = defaultdict(list)
+    too_old: list[str] = []
     for node in fleet.nodes:
         twice += find_twice(node.name, node.allocatable, published)
         given = {
@@ -179,11 +186,14 @@ def as_it_is(
         if not given:
             continue
         offered[node.name] = given
+        version = _versions_of(node).get("driverVersion", DeviceAttribute()).version or ""
+        if kernel_driver and version and int(version.partition(".")[0]) < int(kernel_driver):
+            too_old.append(f"{node.name} ({version})")
         if published[node.name, GPU_DRIVER]:
             continue
         like = _find_like(node, given, hardware, load, has_shares=has_shares)
         if like is None:
-            unknown.append(_not_known(node))
+            unknown.append(_not_known(node, given))
             continue
         name, made = like
         slices += (each for each in made if not published[node.name, each.spec.driver])
@@ -200,8 +210,10 @@ def as_it_is(
         "by their labels"
         for name, names in sorted(taken_for.items())
     ]
+    doubt = f"the DRA driver names {kernel_driver} as NVIDIA's oldest kernel driver: update {join_words(too_old, most=12)} before that"
     names = frozenset(each.metadata.name for each in slices)
-    return Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes), made=names)
+    sides = Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes), made=names)
+    return replace(sides, doubts=(doubt,)) if too_old else sides
 
 
 def _devices_of(fleet: Fleet, node: str) -> list[Device]:
@@ -251,7 +263,7 @@ def _find_like(
             served = _amounts(_devices_of(hardware, each.name), plugin)
             parts = (WHOLE_GPU,) if profile else [it for it in {**served, **given} if it.startswith(_MIG)]
             if own == (product, count or own[1]) and all(served.get(it) == given.get(it) for it in parts):
-                return hardware.name, _slices_as(hardware, each.name, node.name)
+                return hardware.name, _slices_as(hardware, each.name, node)
     if not product or any(each.startswith(_MIG) for each in given):
         return None
     machine = str(labels.get(INSTANCE_TYPE) or "")
@@ -266,7 +278,7 @@ def _find_like(
             with suppress(FleetError):
                 made = load(f"{name}{options}") if options is not None else None
                 if made is not None:
-                    found[gpus] = f"{name}{options}", _slices_as(made, made.nodes[0].name, node.name)
+                    found[gpus] = f"{name}{options}", _slices_as(made, made.nodes[0].name, node)
             if name == machine:
                 break
     return next(iter(found.values())) if len(found) == 1 else None
@@ -288,19 +300,43 @@ def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares:
     return f"{options} shares={shared.number}" if shared and shared.way != "mps" and has_shares else options
 
 
-def _slices_as(fleet: Fleet, like: str, node: str) -> list[ResourceSlice]:
-    """The slices of one node of a fleet, under the name of another."""
-    return [renamed_slice(each, {like: node}) for each in fleet.slices if each.spec.node_name == like]
+def _slices_as(fleet: Fleet, like: str, node: Node) -> list[ResourceSlice]:
+    """The slices of one node of a fleet as another has them, with its name, and with the versions that its labels say."""
+    versions, found = _versions_of(node), list[ResourceSlice]()
+    for each in (
+        renamed_slice(each, {like: node.name}) for each in fleet.slices if each.spec.node_name == like
+    ):
+        devices = list[Device]()
+        for device in each.spec.devices or ():
+            known = (device.attributes or {}).items()
+            devices.append(
+                device.changed({"attributes": {name: versions.get(name, at) for name, at in known} or None})
+            )
+        found.append(each.changed({"spec": each.spec.changed({"devices": devices or None})}))
+    return found
 
 
-def _not_known(node: Node) -> Problem:
+def _versions_of(node: Node) -> dict[str, DeviceAttribute]:
+    """Versions of the kernel driver and of CUDA by attribute, as labels of GPU feature discovery say them."""
+    found: dict[str, DeviceAttribute] = {}
+    for attribute, name in (("driverVersion", "driver"), ("cudaDriverVersion", "runtime")):
+        parts = (node.labels.get(f"nvidia.com/cuda.{name}.{part}") for part in ("major", "minor", "rev"))
+        full = node.labels.get(f"nvidia.com/cuda.{name}-version.full") or ".".join(filter(None, parts))
+        with suppress(ValueError):
+            numbers = Semver.parse_normalized(full).numbers
+            found[attribute] = DeviceAttribute(version=".".join(map(str, numbers)))
+    return found
+
+
+def _not_known(node: Node, given: Mapping[str, str]) -> Problem:
     labels = as_discovered(node.labels)
+    parts = "".join(f" and {name}: {amount}" for name, amount in given.items() if name.startswith(_MIG))
     return Problem(
         path=f"Node {node.name}",
         code="hardware-not-known",
         message=f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {labels.get(_PRODUCT)!r} and "
-        f"{_COUNT} {labels.get(_COUNT)!r}, so nobody knows what the driver will publish there",
-        hint="name hardware with these labels by --fleet, such as a file of one node and its slices",
+        f"{_COUNT} {labels.get(_COUNT)!r}{parts}, so nobody knows what the driver will publish there",
+        hint="name hardware with these labels by --fleet: a file of one node and its slices, or 'a100-80gb x 1 mig=1g.10gb*7' for MIG devices",
     )
 
 

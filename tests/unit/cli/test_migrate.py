@@ -792,6 +792,19 @@ def test_a_plan_takes_hardware_that_is_named_beside_a_snapshot(folder: Path):
     assert "a snapshot is the fleet; leave --fleet out" in both.stderr
 
 
+def test_a_plan_tells_nodes_whose_kernel_driver_the_release_of_the_driver_does_not_name(folder: Path):
+    (node,) = (each for each in load_fleet("hgx-h100 x 1").to_manifests() if each["kind"] == "Node")
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "8"
+    node["metadata"]["labels"]["nvidia.com/cuda.driver-version.full"] = "535.104.05"
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    arguments = ("serve.yaml", "--whole-gpus", "--snapshot", "cluster.yaml", "--kubernetes", "1.34", "--plan")
+    done = migrate(folder, *arguments, "--driver", "0.5")
+    assert done.returncode == 1
+    assert "update hgx-h100-0 (535.104.5) before that" in done.stderr
+    assert "not decided whether it works" in done.stderr
+    assert migrate(folder, *arguments, "--driver", "25.8").returncode == 0
+
+
 def test_a_plan_reads_the_labels_of_gke(folder: Path):
     gke = "cloud.google.com/gke-"
     own = {f"{gke}gpu-sharing-strategy": "time-sharing", f"{gke}max-shared-clients-per-gpu": "4"}

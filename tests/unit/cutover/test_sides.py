@@ -95,6 +95,55 @@ def test_a_cluster_that_was_read_has_the_slices_of_a_machine_with_the_same_label
     assert [each.nodes for each in found.phases if each.kind == "move"] == [("hgx-h100-0",), ("hgx-h100-1",)]
 
 
+def with_labels(fleet: Fleet, **versions: str) -> Fleet:
+    """The fleet with labels of GPU feature discovery on versions, on all nodes; the version in place of the catalogue's."""
+    full = "nvidia.com/cuda.driver-version.full"
+    more = {
+        f"nvidia.com/cuda.{name.replace('__', '.').replace('_', '-')}": at for name, at in versions.items()
+    }
+    nodes = [
+        replace(each, labels={key: at for key, at in each.labels.items() if key != full} | more)
+        for each in fleet.nodes
+    ]
+    return replace(fleet, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize(
+    ("labels", "driver", "cuda"),
+    [
+        ({"driver_version__full": "570.86.05", "runtime_version__full": "12.8"}, "570.86.5", "12.8.0"),
+        ({"driver__major": "570", "driver__minor": "124", "driver__rev": "06"}, "570.124.6", "13.0.0"),
+        ({"driver__major": "570", "driver__minor": "124"}, "570.124.0", "13.0.0"),
+        ({"driver_version__full": "nonsense"}, "580.126.20", "13.0.0"),
+    ],
+)
+def test_a_node_will_publish_the_versions_that_its_labels_say(labels: dict[str, str], driver: str, cuda: str):
+    fleet = with_labels(on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"})), **labels)
+    sides = as_it_is(fleet, kernel_driver="565")
+    found = [device.attributes or {} for each in sides.fleet.slices for device in each.spec.devices or ()]
+    gpus = [each for each in found if "driverVersion" in each]
+    assert len(gpus) >= 8
+    assert {(each["driverVersion"].version, each["cudaDriverVersion"].version) for each in gpus} == {
+        (driver, cuda)
+    }
+    assert sides.doubts == ()
+
+
+def test_nodes_whose_kernel_driver_is_older_than_the_driver_names_leave_the_plan_open():
+    fleet = with_labels(
+        on_plugin(load_fleet("hgx-h100 x 1"), frozenset({"hgx-h100-0"})), driver_version__full="550.90.07"
+    )
+    sides = as_it_is(fleet, kernel_driver="565")
+    (doubt,) = sides.doubts
+    assert doubt.startswith("the DRA driver names 565 as NVIDIA's oldest kernel driver")
+    assert "hgx-h100-0 (550.90.7)" in doubt
+    found = plan([deployment("a", 1, 8)], sides)
+    assert found.verdict == "not-decided"
+    assert found.reasons == sides.doubts
+    # Releases that name none say nothing about it.
+    assert as_it_is(fleet).doubts == ()
+
+
 def half(fleet: str, *plugin: int) -> Sides:
     """A cluster with the plugin on these of its nodes, and the driver on the others."""
     whole = load_fleet(fleet)
