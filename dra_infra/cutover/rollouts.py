@@ -30,18 +30,20 @@ from dra_infra.placement.joint import ObjectMakers
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
-from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, resolve_amount
+from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, has_surge, resolve_amount
 
-_ROLLING: Final = ("Deployment", "StatefulSet", "Rollout")
+_ROLLING: Final = ("DaemonSet", "Deployment", "StatefulSet", "Rollout")
+_NO_PARTITION: Final = "write updateStrategy: {rollingUpdate: {partition: 0}}"
 _ALL_FIRST: Final = "canary: {maxSurge: 0, maxUnavailable: 100%}"
-_OF_ARGO: Final = {"rollingUpdate:": "canary:", "type: Recreate": _ALL_FIRST}
+_RESUME: Final = "kubectl rollout resume", "kubectl argo rollouts promote"
+_OF_ARGO: Final = dict([("rollingUpdate:", "canary:"), ("type: Recreate", _ALL_FIRST), _RESUME])
 """What hints write for a Deployment, and for a Rollout of Argo."""
 
 
 def foresee_rollouts(
     estate: Estate, units: Sequence[Unit], moved: frozenset[int], fleet: Fleet, release: Release, taken: Taken
 ) -> dict[ObjectRef, Outlook]:
-    """How the rollout of each Deployment and StatefulSet goes, when all of the phase roll over at once.
+    """How the rollout of each workload of Kubernetes or Argo goes, when all of the phase roll over at once.
 
     Args:
         estate: All objects.
@@ -74,19 +76,25 @@ def foresee_rollouts(
             refusal = makers.refusal_beside(old, rollover.new, plan)
         # Where not even the first new pod finds a place, it is known that there is no room.
         room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
+        partition = value_at(unit.after[-1], "spec", "updateStrategy", "rollingUpdate", "partition")
+        keeps = unit.ref.kind == "StatefulSet" and isinstance(partition, int) and partition > 0
+        waits = keeps or value_at(unit.after[-1], "spec", "paused") is True
         outlook = foresee_rollout(
             unit.after[-1],
             pods,
             each=None,
             room=None if refusal else room,
             fleet=fleet.name,
-            progress=None if refusal else how_far,
+            progress=None if refusal or waits else how_far,
             in_yaml=True,
             refusal=refusal,
         )
         for of_deployment, of_rollout in _OF_ARGO.items() if unit.ref.kind == "Rollout" else ():
             outlook = replace(outlook, hint=outlook.hint.replace(of_deployment, of_rollout))
-        found[unit.ref] = outlook
+        if keeps:
+            message = f"{outlook.message}, but those below the partition {partition} stay as they are"
+            outlook = replace(outlook, message=message, hint=_NO_PARTITION)
+        found[unit.ref] = replace(outlook, lacks_room=outlook.lacks_room or waits)
     return found
 
 
@@ -95,12 +103,15 @@ def _count(unit: Unit) -> int | None:
     waits = value_at(unit.after[-1], "spec", "updateStrategy", "type") == "OnDelete"
     if unit.before is None or unit.ref.kind not in _ROLLING or waits:
         return None
-    return next((each.replicas for each in find_pod_templates(unit.after[-1])), None)
+    return next((each.replicas or 0 for each in find_pod_templates(unit.after[-1])), None)
 
 
 def _rollover(unit: Unit, pods: int) -> Rollover:
-    is_set = unit.ref.kind == "StatefulSet"
+    is_set, on_each = unit.ref.kind == "StatefulSet", unit.ref.kind == "DaemonSet"
     rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(unit.after[-1], pods)
+    if on_each:
+        surge = int(has_surge(unit.after[-1]))
+        rollout = Rollout(surge=surge, unavailable=1 - surge)
     return Rollover(
         old=unit.ref,
         new=replace(unit.ref, name=f"{unit.ref.name}{NEW}"),
@@ -108,6 +119,7 @@ def _rollover(unit: Unit, pods: int) -> Rollover:
         running=pods,
         surge=rollout.surge,
         unavailable=rollout.unavailable,
+        on_each=on_each,
     )
 
 

@@ -170,7 +170,7 @@ def _foresee(
             message="is paused, and rolls over once it is resumed", hint="kubectl rollout resume, when it may"
         )
     if replicas is None or manifest.get("kind") == "DaemonSet":
-        if _has_surge(manifest):
+        if has_surge(manifest):
             surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
             more = "more devices" if each is None else count_of(each, "more device")
             nodes = f"{surge} of the nodes" if isinstance(surge, str) else count_of(int(surge), "node")
@@ -244,7 +244,7 @@ def _where(progress: Progress | None, what: str = "pod") -> str:
     return f", at new {at} {progress.started + 1:,} of {progress.wanted:,}; {progress.nearest}"
 
 
-def _has_surge(daemon_set: Mapping[str, Any]) -> bool:
+def has_surge(daemon_set: Mapping[str, Any]) -> bool:
     """Whether new pods of a DaemonSet start beside the old ones of their nodes."""
     return get_field(daemon_set, "spec.updateStrategy.rollingUpdate.maxSurge") not in (None, 0, "0%")
 
@@ -360,7 +360,7 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         return None
     renamed = replace(ref, name=f"{ref.name}{NEW}")
     if ref.kind == "DaemonSet":
-        surge = int(_has_surge(manifest))
+        surge = int(has_surge(manifest))
         return Rollover(
             old=ref, new=renamed, replicas=0, running=0, surge=surge, unavailable=1 - surge, on_each=True
         )

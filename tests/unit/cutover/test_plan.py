@@ -136,6 +136,42 @@ def test_a_rollout_without_surge_needs_no_room():
     assert found.works
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "hint"),
+    [
+        ("Deployment", {"paused": True}, "kubectl rollout resume"),
+        ("Rollout", {"paused": True, "strategy": {"canary": {}}}, "kubectl argo rollouts promote"),
+        (
+            "StatefulSet",
+            {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}},
+            "write updateStrategy: {rollingUpdate: {partition: 0}}",
+        ),
+    ],
+)
+def test_pods_that_stay_as_they_are_until_somebody_lets_them_go_are_told_with_what_to_do(
+    kind: str, spec: dict[str, Any], hint: str
+):
+    made = rollout("a", 2, 4) if kind == "Rollout" else deployment("a", 2, 4) | {"kind": kind}
+    found = plan([{**made, "spec": {**made["spec"], **spec}}], "hgx-h100 x 2")
+    (phase,) = (each for each in found.phases if each.moves)
+    ((ref, told),) = phase.stuck.items()
+    assert told.startswith(hint)
+    assert "find a place" not in phase.rolls[ref]
+    assert not found.works
+    free = {"updateStrategy": {"rollingUpdate": {"partition": 0}}, "paused": False}
+    assert plan([{**made, "spec": {**made["spec"], **spec, **free}}], "hgx-h100 x 2").works
+
+
+@pytest.mark.parametrize(("gpus", "works"), [(4, True), (5, False)])
+def test_a_daemon_set_that_starts_the_new_pod_first_needs_room_for_both_on_each_node(gpus: int, works: bool):
+    made = daemon_set("d", gpus)
+    made["spec"]["updateStrategy"] = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    found = plan([made], "hgx-h100 x 2", kubernetes="1.37")
+    assert found.works == works
+    for hint in (each for phase in found.phases for each in phase.stuck.values()):
+        assert "updateStrategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}" in hint
+
+
 @pytest.mark.parametrize(("allowed", "is_stuck"), [(8, True), (11, True), (12, False)])
 def test_a_rollout_whose_surge_a_quota_refuses_waits_for_ever(allowed: int, is_stuck: bool):
     found = plan([quota(allowed), deployment("a", 2, 4)], "hgx-h100 x 3", kubernetes="1.37")
