@@ -126,15 +126,16 @@ Fields = Mapping[str, Any]
 """Fields that are kept: True for all of a value, a mapping for fields of it or of each item of a list."""
 
 _OWNERS: Final = {"apiVersion": True, "kind": True, "name": True, "uid": True, "controller": True}
+
+
+def _all_of(*names: str) -> dict[str, Any]:
+    return dict.fromkeys(names, True)
+
+
 _METADATA: Final[Fields] = {
-    "name": True,
-    "namespace": True,
-    "uid": True,
-    "labels": True,
+    **_all_of("name", "namespace", "uid", "labels"),
     "ownerReferences": _OWNERS,
-    "creationTimestamp": True,
-    "deletionTimestamp": True,
-    "generation": True,
+    **_all_of("creationTimestamp", "deletionTimestamp", "generation"),
 }
 _KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/",)
 """Annotations by which Kubernetes tells claims apart: whose pod's, for an extended resource."""
@@ -147,12 +148,6 @@ _CONTAINERS: Final[Fields] = {
     "restartPolicy": True,
     "ports": {"hostPort": True, "hostIP": True, "containerPort": True, "protocol": True},
 }
-
-
-def _all_of(*names: str) -> dict[str, Any]:
-    return dict.fromkeys(names, True)
-
-
 _POD_SPEC: Final[Fields] = {
     **_all_of("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints"),
     **_all_of("schedulerName", "schedulingGates", "schedulingGroup", "priority", "priorityClassName"),
@@ -180,7 +175,14 @@ _WORKLOAD: Final[Fields] = {
     | {"conditions": _CONDITIONS},
 }
 
+_SPECS: Final = (
+    *("ResourceSlice", "DeviceClass", "ResourceClaimTemplate", "LimitRange", "PodDisruptionBudget"),
+    *("ClusterQueue", "LocalQueue", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
+"""Kinds of which the whole spec is kept, and nothing else."""
+
 _KEPT: Final[Mapping[str, Fields]] = {
+    **{kind: {"spec": True} for kind in _SPECS},
     "Node": {
         "spec": {"taints": True, "unschedulable": True},
         "status": {
@@ -191,8 +193,6 @@ _KEPT: Final[Mapping[str, Fields]] = {
             "nodeInfo": {"kubeletVersion": True, "architecture": True, "operatingSystem": True},
         },
     },
-    "ResourceSlice": {"spec": True},
-    "DeviceClass": {"spec": True},
     "DeviceTaintRule": {"spec": True, "status": {"conditions": _CONDITIONS}},
     "ResourceClaim": {
         "spec": True,
@@ -202,25 +202,15 @@ _KEPT: Final[Mapping[str, Fields]] = {
             "devices": {"driver": True, "pool": True, "device": True, "shareID": True, "conditions": _SAID},
         },
     },
-    "ResourceClaimTemplate": {"spec": True},
     "Pod": {
         "spec": _POD_SPEC,
-        "status": {
-            "phase": True,
-            "nominatedNodeName": True,
-            "resourceClaimStatuses": True,
-            "extendedResourceClaimStatus": True,
-            "nodeAllocatableResourceClaimStatuses": True,
-        },
+        "status": _all_of(
+            *("phase", "nominatedNodeName", "resourceClaimStatuses", "extendedResourceClaimStatus"),
+            "nodeAllocatableResourceClaimStatuses",
+        ),
     },
     "Namespace": {},
     "ResourceQuota": {"spec": True, "status": True},
-    "LimitRange": {"spec": True},
-    "PodDisruptionBudget": {"spec": True},
-    "ClusterQueue": {"spec": True},
-    "LocalQueue": {"spec": True},
-    "ValidatingAdmissionPolicy": {"spec": True},
-    "ValidatingAdmissionPolicyBinding": {"spec": True},
     "PriorityClass": {"value": True, "globalDefault": True, "preemptionPolicy": True},
     "CustomResourceDefinition": {},
 }
