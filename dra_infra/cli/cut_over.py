@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.output.wording import join_words
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.running import NOTHING_RUNS, Running
 
@@ -36,8 +38,9 @@ def plan_cut_over(
     cluster: Snapshot | None,
     release: Release,
     driver: str,
+    namespaces: Sequence[str] = (),
 ) -> Plan:
-    """Plan the cut-over on a cluster, whose plugin nodes may have hardware of *fleet*, or on *fleet* alone.
+    """Plan the cut-over on a cluster, of which some *namespaces* or all were read, with hardware of *fleet*, or on *fleet* alone.
 
     Raises:
         FleetError: `hardware-not-known`, and the codes of `load_fleet`.
@@ -56,7 +59,7 @@ def plan_cut_over(
         assert named is not None  # noqa: S101  (`migrate` refuses a plan without either)
         sides = all_on_plugin(named, settings.plugin or DevicePlugin())
     start = time.monotonic()
-    return make_plan(
+    plan = make_plan(
         objects,
         migrated,
         sides,
@@ -67,3 +70,5 @@ def plan_cut_over(
         running=[each for kind in _THERE for each in running.of_kind(kind)],
         kinds=settings.kinds,
     )
+    why = f"only pods of {join_words(namespaces)} were read: what others have on these nodes is not known"
+    return replace(plan, reasons=(why, *plan.reasons)) if namespaces else plan

@@ -204,6 +204,7 @@ def run(
                 cluster=cluster,
                 release=target.releases[-1],
                 driver=driver,
+                namespaces=namespaces,
             )
         elif fleet is not None:
             tell(f"placing on {fleet}")

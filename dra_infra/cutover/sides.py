@@ -119,15 +119,13 @@ class Sides:
     @property
     def alike(self) -> list[tuple[str, ...]]:
         """The nodes of the plugin, those together of which pods see no difference."""
-        published: defaultdict[str, list[ResourceSlice]] = defaultdict(list)
+        published: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for each in self.fleet.slices:
-            published[each.spec.node_name or ""].append(each)
+            published[each.spec.node_name or ""] += map(_describe, each.spec.devices or ())
         found: defaultdict[str, list[str]] = defaultdict(list)
         for node in self.fleet.nodes:
             if node.name in self.offered:
-                devices = [
-                    _describe(each) for slice_ in published[node.name] for each in slice_.spec.devices or ()
-                ]
+                devices = published[node.name]
                 labels = {key: value for key, value in node.labels.items() if value != node.name}
                 taints = [(each.key, each.value, each.effect) for each in node.taints]
                 key = [labels, taints, dict(node.allocatable), dict(self.offered[node.name]), devices]
@@ -178,11 +176,8 @@ def as_it_is(
     too_old: list[str] = []
     for node in fleet.nodes:
         twice += find_twice(node.name, node.allocatable, published)
-        given = {
-            name: amount
-            for name, amount in node.allocatable.items()
-            if is_of_plugin(name) and amount not in ("", "0")
-        }
+        amounts = node.allocatable.items()
+        given = {name: each for name, each in amounts if is_of_plugin(name) and each not in ("", "0")}
         if not given:
             continue
         offered[node.name] = given
@@ -212,8 +207,24 @@ def as_it_is(
     ]
     doubt = f"the DRA driver names {kernel_driver} as NVIDIA's oldest kernel driver: update {join_words(too_old, most=12)} before that"
     names = frozenset(each.metadata.name for each in slices)
+    notes += _tell_nodes(whole, offered)
     sides = Sides(fleet=whole, offered=offered, problems=tuple(twice), notes=tuple(notes), made=names)
     return replace(sides, doubts=(doubt,)) if too_old else sides
+
+
+def _tell_nodes(fleet: Fleet, offered: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Nodes that a reader has to look at: with fewer GPUs than they should have, or cordoned already."""
+    published = [each.spec for each in fleet.slices if each.spec.driver == GPU_DRIVER]
+    whole = (each.node_name for each in published for it in each.devices or () if _text(it, "type") == "gpu")
+    gpus, fewer = Counter(whole), list[str]()
+    for node, given in offered.items():
+        if int(given.get(WHOLE_GPU, gpus[node])) < gpus[node]:
+            fewer.append(f"{node} ({given[WHOLE_GPU]} of {gpus[node]})")
+    cordoned = [each.name for each in fleet.nodes if each.unschedulable and each.name in offered]
+    if fewer:
+        yield f"{join_words(fewer, most=12)}: the plugin gives out fewer GPUs than the driver would; see whether one is broken"
+    if cordoned:
+        yield f"{join_words(cordoned, most=12)}: cordoned today, and given back behind the exchange; cordon again what has to stay so"
 
 
 def _devices_of(fleet: Fleet, node: str) -> list[Device]:

@@ -296,6 +296,15 @@ def test_a_plan_knows_the_disruption_budgets_of_a_cluster_and_of_its_snapshot(
     assert done.returncode == 1
 
 
+def test_a_plan_of_some_namespaces_does_not_know_the_pods_of_the_others(server: Server, tmp_path: Path):
+    estate = {"v1/nodes": t4_nodes(), "apps/v1/deployments": ESTATE["apps/v1/deployments"]}
+    where = (*cluster(server, tmp_path, estate), "--whole-gpus", "--kubernetes", "1.37", "--plan")
+    some = migrate(*where, "--namespace", "ml")
+    assert "not decided whether it works\n  only pods of ml were read: what others have" in some.stderr
+    assert some.returncode == 1
+    assert migrate(*where).returncode == 0
+
+
 def test_every_form_takes_a_cluster(server: Server, tmp_path: Path):
     estate = {"v1/nodes": t4_nodes(), "apps/v1/deployments": ESTATE["apps/v1/deployments"]}
     where = (*cluster(server, tmp_path, estate), "--whole-gpus", "--kubernetes", "1.37")

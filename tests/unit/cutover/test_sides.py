@@ -144,6 +144,17 @@ def test_nodes_whose_kernel_driver_is_older_than_the_driver_names_leave_the_plan
     assert as_it_is(fleet).doubts == ()
 
 
+def test_a_node_with_fewer_gpus_than_its_machine_and_one_that_is_cordoned_are_told():
+    whole = on_plugin(load_fleet("t4 x 2"), frozenset({"t4-0", "t4-1"}), "4")
+    first, second = whole.nodes
+    less = replace(first, allocatable={**first.allocatable, "nvidia.com/gpu": "3"})
+    sides = as_it_is(replace(whole, nodes=(less, replace(second, unschedulable=True))))
+    assert [each.partition(":")[0] for each in sides.notes[1:]] == ["t4-0 (3 of 4)", "t4-1"]
+    assert "is broken" in sides.notes[1]
+    assert "cordon again" in sides.notes[2]
+    assert len(as_it_is(whole).notes) == 1
+
+
 def half(fleet: str, *plugin: int) -> Sides:
     """A cluster with the plugin on these of its nodes, and the driver on the others."""
     whole = load_fleet(fleet)
