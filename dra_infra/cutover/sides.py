@@ -314,15 +314,13 @@ def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares:
 def _slices_as(fleet: Fleet, like: str, node: Node) -> list[ResourceSlice]:
     """The slices of one node of a fleet as another has them, with its name, and with the versions that its labels say."""
     versions, found = _versions_of(node), list[ResourceSlice]()
-    for each in (
-        renamed_slice(each, {like: node.name}) for each in fleet.slices if each.spec.node_name == like
-    ):
+    own = (each for each in fleet.slices if each.spec.node_name == like)
+    for each in (renamed_slice(each, {like: node.name}) for each in own):
         devices = list[Device]()
         for device in each.spec.devices or ():
             known = (device.attributes or {}).items()
-            devices.append(
-                device.changed({"attributes": {name: versions.get(name, at) for name, at in known} or None})
-            )
+            attributes = {name: versions.get(name, at) for name, at in known}
+            devices.append(device.changed({"attributes": attributes or None}))
         found.append(each.changed({"spec": each.spec.changed({"devices": devices or None})}))
     return found
 

@@ -102,6 +102,8 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
             promote = ["argo", "rollouts", "promote", ref.name, "--full"]
     if ref.kind in ("ReplicaSet", "ReplicationController") or value_at(manifest, *_STRATEGY) == "OnDelete":
         says, then = f"{says}: these are deleted", ["delete", "pods", "-l", labels] if labels else []
+    if ref.kind == "CronJob":
+        says += "; Jobs of before whose pods are drained ask the plugin again: delete those that wait"
     if not unit.makes_pods:
         says = "gives claims to the pods that are made of it from then on"
     elif unit.before is None:

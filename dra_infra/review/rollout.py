@@ -144,7 +144,7 @@ def foresee_groups(outlook: Outlook, progress: Progress | None, fleet: str, kind
 
 def _or_played(outlook: Outlook, progress: Progress | None, fleet: str, what: str = "pod") -> Outlook:
     """The same, or what is said of a rollout that was played to its end."""
-    if progress is None or not progress.ends:
+    if progress is None or not progress.ends or not progress.wanted:
         return outlook
     found = f"all {progress.wanted:,} new {what}s find" if progress.wanted != 1 else f"the new {what} finds"
     message = f"{outlook.message}; played through on {fleet}, {found} a place"

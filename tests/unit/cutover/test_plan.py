@@ -352,6 +352,16 @@ def test_a_job_is_created_anew_and_a_deployment_rolls_over():
     assert "kubectl rollout status deployment/a -n ml" in given
 
 
+def test_a_cron_job_leaves_jobs_that_ask_the_plugin_and_a_deployment_of_no_pods_has_nothing_to_play():
+    of_job = {"schedule": "0 1 * * *", "jobTemplate": {"spec": job("x", 1, 8)["spec"]}}
+    cron = {**job("nightly", 1, 8), "kind": "CronJob", "spec": of_job}
+    found = plan([cron, deployment("off", 0, 8)], "hgx-h100 x 1")
+    told = {str(ref): how for phase in found.phases for ref, how in phase.rolls.items()}
+    assert told["CronJob ml/nightly"].endswith("ask the plugin again: delete those that wait")
+    assert "new pods" not in told["Deployment ml/off"]
+    assert found.works
+
+
 def test_a_workload_with_claims_starts_when_there_are_nodes_for_it():
     (done,) = migrated([deployment("ready", 1, 8)])
     assert done.manifest is not None
