@@ -11,12 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 import yaml
 
+from dra_infra.documents.list_items import find_origins
 from dra_infra.documents.yaml import write_scalar
 from dra_infra.documents.yaml_events import RefusedYamlError, key_of, read_documents
 
@@ -47,8 +46,7 @@ class _Node:
 
 
 _INDENT: Final = re.compile(" *")
-_MOST_PAIRS: Final = 100_000
-"""Pairs of items of two lists up to which the way with the longest equal parts is looked for."""
+_COMMENT: Final = re.compile("( *)#[^\n]*\n?")
 
 
 class _Edit(NamedTuple):
@@ -70,12 +68,9 @@ def patch_document(text: str, old: Any, new: Any) -> str:
     """
     try:
         patched = _apply(text, list(_Patch(text).changes(old, new)))
-    except (RefusedYamlError, ValueError) as error:
-        raise NotPatchedError(str(error)) from error
-    try:
         again = [each.data for each in read_documents(patched)]
     except (RefusedYamlError, ValueError) as error:
-        raise NotPatchedError(f"changed in place, it would be refused: {error}") from error
+        raise NotPatchedError(str(error)) from error
     if not _is_same(again, [new]):
         raise NotPatchedError("what is written there belongs to another place too")
     return patched
@@ -191,7 +186,6 @@ class _Patch:
         start, node = going.pop(0)
         line, column = self._line_start(start), self._column(start)
         lead = line if self._text[line:start].strip() else self._lead(start)
-        lead = line if self._text[lead : lead + column].strip() else lead
         first, *rest = self._text[lead + column : self._line_end(node.end)].splitlines(keepends=True)
         shift = indent - column
         if any(line[: max(-shift, 0)].strip() for line in rest):
@@ -201,44 +195,49 @@ class _Patch:
         return "".join((first, *moved)).rstrip("\n") + "\n"
 
     def _in_list(self, items: list[tuple[int, _Node]], old: list[Any], new: list[Any]) -> Iterator[_Edit]:
-        indent = self._column(items[0][0])
-        names = [_identity(each) for each in old], [_identity(each) for each in new]
-        for tag, from_old, to_old, from_new, to_new in _steps(*names):
-            both = zip(range(from_old, to_old), range(from_new, to_new), strict=False)
-            # Of two objects of which none became the other, comments of the first say nothing of the second.
-            named = ((each, _object_name(old[each[0]]), _object_name(new[each[1]])) for each in both)
-            pairs = [each for each, *_ in takewhile(lambda each: each[1] == each[2], named)]
-            for at, to in pairs:
-                start, value = items[at]
-                if self._stays(value, old[at], new[to]):
-                    yield from self._in_value(value, old[at], new[to])
-                else:
-                    self._going = {}
-                    self._note(value, old[at])
-                    yield self._anew(start, value, self._item(new[to], indent))
-            for at in range(from_old + len(pairs), to_old):
-                if len(new) == 0:
-                    raise NotPatchedError("nothing of a list stays")
-                least = self._line_end(items[at - 1][1].end) if at else 0
-                yield _Edit(self._lead(items[at][0], least), self._line_end(items[at][1].end), "")
-            rest, self._going = new[from_new + len(pairs) : to_new], {}
-            if rest and tag != "equal":
-                last = from_old + len(pairs) - 1
-                at = self._line_end(items[last][1].end) if last >= 0 else self._line_start(items[0][0])
-                if last < 0 and self._text[at : items[0][0]].strip():
-                    raise NotPatchedError("the first item stands behind another")
-                lead = "" if at == 0 or self._text[at - 1] == "\n" else "\n"
-                yield _Edit(at, at, lead + "".join(" " * indent + self._item(each, indent) for each in rest))
+        ends = [0, *(self._line_end(node.end) for _, node in items)]
+        leads = [self._lead(start, least) for (start, _), least in zip(items, ends, strict=False)]
+        indent, at, break_ = self._column(items[0][0]), leads[0], ""
+        goes = dict(enumerate(ends[1:]))
+        for value, (origin, stays) in zip(new, find_origins(old, new), strict=True):
+            if origin < 0:
+                self._going = {}
+                yield _Edit(at, at, f"{break_}{' ' * indent}{self._item(value, indent)}")
+                break_ = ""
+                continue
+            start, node = items[origin]
+            begin, end = leads[origin], self._tail(ends[origin + 1], self._column(start))
+            if self._stays(node, old[origin], value):
+                edits = list(self._in_value(node, old[origin], value))
+            else:
+                self._going = {}
+                self._note(node, old[origin])
+                edits = [self._anew(start, node, self._item(value, indent))]
+            if stays:
+                yield from edits
+                del goes[origin]
+                at, break_ = end, "" if self._text[end - 1] == "\n" else "\n"
+            else:
+                # What stands below it and further in is of it too.
+                goes[origin] = end
+                within = [each._replace(start=each.start - begin, end=each.end - begin) for each in edits]
+                lines = _apply(self._text[begin:end], within).rstrip("\n")
+                yield _Edit(at, at, f"{break_}{lines}\n")
+                break_ = ""
+        yield from (_Edit(leads[each], end, "") for each, end in goes.items())
 
     def _lead(self, at: int, least: int = 0) -> int:
-        """Where the comments begin that stand right above an item or key: they are of it, and go with it."""
-        start = self._line_start(at)
-        while start > least:
-            above = self._line_start(start - 1)
-            if above < least or not self._text[above:start].lstrip(" ").startswith("#"):
-                break
+        """Where the comments begin that stand right above an item or key, no further in or out: they go with it."""
+        start, hash_ = self._line_start(at), " " * self._column(at) + "#"
+        while start > least and self._text.startswith(hash_, above := self._line_start(start - 1)):
             start = above
         return start
+
+    def _tail(self, end: int, column: int) -> int:
+        """Where the comments end that stand right below an item, further in than its dash."""
+        while (below := _COMMENT.match(self._text, end)) and len(below[1]) > column:
+            end = below.end()
+        return end
 
     def _stays(self, node: _Node, old: Any, new: Any) -> bool:
         """True where the value is changed inside: what it is stays, and something of it does."""
@@ -339,43 +338,6 @@ class _Patch:
         return len(self._text) if found < 0 else found + 1
 
 
-def _steps(old: list[str], new: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yields what leads from one list to the other, as SequenceMatcher does, which takes too long for long lists."""
-    least = min(len(old), len(new))
-    same = next((at for at in range(least) if old[at] != new[at]), least)
-    least -= same
-    end = next((at for at in range(least) if old[-1 - at] != new[-1 - at]), least)
-    to_old, to_new = len(old) - end, len(new) - end
-    yield "equal", 0, same, 0, same
-    if (to_old - same) * (to_new - same) <= _MOST_PAIRS:
-        matcher = SequenceMatcher(None, old[same:to_old], new[same:to_new], autojunk=False)
-        for tag, from_old, old_end, from_new, new_end in matcher.get_opcodes():
-            yield tag, same + from_old, same + old_end, same + from_new, same + new_end
-    else:
-        yield from _steps_in_order(old, new, same, to_old, to_new)
-    yield "equal", to_old, len(old), to_new, len(new)
-
-
-def _steps_in_order(
-    old: list[str], new: list[str], start: int, to_old: int, to_new: int
-) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yields the steps where each item is paired with the next that has its name: one that moves ahead parts others."""
-    places: dict[str, list[int]] = {}
-    for at in range(to_new - 1, start - 1, -1):
-        places.setdefault(new[at], []).append(at)
-    at_old = at_new = start
-    for at in range(start, to_old):
-        left = places.get(old[at], [])
-        while left and left[-1] < at_new:
-            left.pop()
-        if left:
-            found = left.pop()
-            yield "replace", at_old, at, at_new, found
-            yield "equal", at, at + 1, found, found + 1
-            at_old, at_new = at + 1, found + 1
-    yield "replace", at_old, to_old, at_new, to_new
-
-
 def _find_comments(text: str) -> list[str]:
     """The comments in a value between brackets: each # that is in none of its tokens, with what is behind it."""
     found: list[str] = []
@@ -384,22 +346,6 @@ def _find_comments(text: str) -> list[str]:
         found += re.findall("#[^\n]*", text[position : token.start_mark.index])
         position = token.end_mark.index
     return found
-
-
-def _identity(item: Any) -> str:
-    """Returns the name of an item of a list, else all of it as a text: items are paired by that."""
-    if isinstance(item, Mapping) and isinstance(item.get("name"), str):
-        return f"name {item['name']}"
-    return f"{item.get('kind')} {name}" if (name := _object_name(item)) else json.dumps(item, sort_keys=True)
-
-
-def _object_name(item: Any) -> str:
-    """The group, namespace and name of an object; empty for what is none. A version or kind may be what changes."""
-    metadata = item.get("metadata") if isinstance(item, Mapping) else None
-    if not isinstance(metadata, Mapping) or not isinstance(metadata.get("name"), str):
-        return ""
-    group = str(item.get("apiVersion")).rpartition("/")[0]
-    return f"{group} {metadata.get('namespace')} {metadata['name']}"
 
 
 def _dash_indent(node: _Node, text: str) -> int | None:

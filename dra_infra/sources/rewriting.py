@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml import write_manifest, write_manifests
@@ -77,7 +78,8 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
     anew: list[tuple[int, str]] = []
     kept: list[int] = []
     position = 0
-    for of_document in by_document.values():
+    groups = list(by_document.values())
+    for of_document, following in zip(groups, [*groups[1:], []], strict=True):
         document = of_document[0].source.document
         stays = all(each.manifest is each.source.manifest and not each.added for each in of_document)
         start = text.find(document.text, position)
@@ -89,11 +91,8 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
             raise ValueError(message)
         parts.append(text[position:start])
         position = start + len(document.text)
-        if stays:
-            parts.append(document.text)
-            continue
-        if document.is_json:
-            parts.append(_rewrite_json(document.text, of_document))
+        if stays or document.is_json:
+            parts.append(document.text if stays else _rewrite_json(document.text, of_document))
             continue
         try:
             changed, why_anew = _rewrite_yaml(document.text, of_document)
@@ -102,6 +101,10 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
             kept.append(document.first_line)
             continue
         parts.append(changed)
+        if not any(each.manifest or each.source.path for each in of_document) and any(
+            each.manifest for each in following
+        ):
+            parts.append(_last_comments(document.text))
         if why_anew:
             anew.append((document.first_line, why_anew))
     return Rewritten("".join((*parts, text[position:])), tuple(anew), tuple(kept))
@@ -133,6 +136,13 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
         separator = "---\n" if changed or text.startswith("---") else ""
         changed += f"{break_before}{separator}{write_manifest(each)}"
     return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew
+
+
+def _last_comments(text: str) -> str:
+    """The comments below an object, in front of the `---` of the next, of which they speak."""
+    lines = reversed(text.splitlines(keepends=True))
+    last = list(takewhile(lambda line: line.startswith("#") or not line.strip(), lines))
+    return "".join(reversed(last)).lstrip("\r\n")
 
 
 def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:

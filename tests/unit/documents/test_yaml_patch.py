@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.documents import yaml_patch
 from dra_infra.documents.yaml_events import read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
 
@@ -330,8 +330,7 @@ def test_a_number_sign_in_a_text_between_brackets_is_no_comment():
 
 
 @pytest.mark.parametrize("at", [0, 2000, 3999])
-def test_a_list_of_items_with_one_name_takes_no_search(at: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(yaml_patch, "_MOST_PAIRS", 0)
+def test_a_list_of_items_with_one_name_keeps_its_lines(at: int):
     lines = [f"- name: X\n  value: v{number}  # {number}\n" for number in range(4000)]
     text = "env:\n" + "".join(lines)
     new = data(text)
@@ -339,14 +338,95 @@ def test_a_list_of_items_with_one_name_takes_no_search(at: int, monkeypatch: pyt
     assert patch(text, new) == text.replace(f"v{at} ", "w ")
 
 
-def test_items_of_a_long_list_keep_their_comments_without_a_search(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(yaml_patch, "_MOST_PAIRS", 0)
+def test_new_items_stand_in_the_place_of_those_that_went():
     lines = [f"- name: n{number}  # {number}\n" for number in range(6)]
     text = "env:\n" + "".join(lines)
     new = [{"name": each} for each in ("n1", "n2", "new", "more", "n4", "last", "n5")]
     assert patch(text, {"env": new}) == (
         f"env:\n{lines[1]}{lines[2]}- name: new  # 3\n- name: more\n{lines[4]}- name: last\n{lines[5]}"
     )
+
+
+def test_an_item_that_moves_and_changes_has_its_comments_with_it():
+    text = (
+        "a:\n  # first\n  - name: one  # x\n    # of b\n    b: 1  # 1\n    # below b\n  # second\n  - name: two\n    b: [1]\n"
+        "  # the end\nc: 1\n"
+    )
+    new = {"a": [{"name": "two", "b": [1, 2]}, {"name": "one", "b": 2, "d": {"e": 3}}], "c": 1}
+    assert patch(text, new) == (
+        "a:\n  # second\n  - name: two\n    b: [1, 2]\n  # first\n  - name: one  # x\n    # of b\n    b: 2  # 1\n    d:\n"
+        "      e: 3\n    # below b\n  # the end\nc: 1\n"
+    )
+
+
+def test_an_item_without_a_name_is_known_by_its_key():
+    text = (
+        "a:\n# the card\n- key: gpu\n  operator: In\n  values: [x]\n"
+        "# the zone\n- key: zone  # of data\n  operator: In\n  values: [a, b]\n"
+    )
+    assert patch(text, {"a": [{"key": "zone", "operator": "In", "values": ["a"]}]}) == (
+        "a:\n# the zone\n- key: zone  # of data\n  operator: In\n  values: [a]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "after"),
+    [
+        (["two"], "a:\n  # below one\n# of two\n- two\n# of three\n- three\n"),
+        (["one"], "a:\n# of one\n- one\n  # below one\n# of three\n- three\n"),
+        (
+            ["new", "one", "two"],
+            "a:\n- new\n# of one\n- one\n  # below one\n# of two\n- two\n# of three\n- three\n",
+        ),
+        (["two", "one"], "a:\n# of two\n- two\n# of one\n- one\n  # below one\n# of three\n- three\n"),
+    ],
+)
+def test_comments_between_items_are_of_the_next_one_and_further_in_of_the_one_before(
+    new: list[str], after: str
+):
+    text = "a:\n# of one\n- one\n  # below one\n# of two\n- two\n# of three\n- three\n"
+    assert patch(text, {"a": [*new, "three"]}) == after
+
+
+def test_a_last_line_without_a_break_moves_as_a_line():
+    assert patch("a:\n- b: 1\n- c: 2", {"a": [{"c": 2}, {"d": 3}, {"e": 4}, {"b": 1}]}) == (
+        "a:\n- c: 2\n- d: 3\n- e: 4\n- b: 1\n"
+    )
+
+
+@given(st.data(), st.booleans(), st.sampled_from([0, 2]), st.integers(1, 5))
+def test_comments_of_items_that_stay_are_all_there_and_in_their_order(
+    draw: st.DataObject, is_named: bool, indent: int, size: int
+):
+    key = "name" if is_named else "key"
+    old = [{key: f"n{at}", "x": at, "z": [at]} for at in range(size)]
+    comments: dict[str, list[str]] = {}
+    lines = ["a:"]
+    for each in old:
+        name = str(each[key])
+        parts = [draw.draw(st.sampled_from([(), (f"# {name} {at}",)])) for at in range(5)]
+        comments[name] = [comment for part in parts for comment in part]
+        above, behind, between, last, below = ("".join(part) for part in parts)
+        written = [
+            above,
+            f"- {key}: {name}  {behind}",
+            f"  {between}",
+            f"  x: {each['x']}",
+            f"  z: {each['z']}  {last}",
+            f"  {below}",
+        ]
+        lines += [" " * indent + line.rstrip() for line in written if line.strip()]
+        lines += [""] * draw.draw(st.integers(0, 1))
+    text = "\n".join((*lines, "b: 1", ""))
+    new: list[Any] = draw.draw(st.permutations(old))[draw.draw(st.integers(0, size - 1)) :]
+    wanted = [comment for each in new for comment in comments[each[key]]]
+    new = [{**each, "x": draw.draw(st.sampled_from([each["x"], 77, "t"]))} for each in new]
+    for number in range(draw.draw(st.integers(0, 2))):
+        new.insert(draw.draw(st.integers(0, len(new))), {key: f"new{number}"})
+    patched = patch(text, {"a": new, "b": 1})
+    found = re.findall("#.*", patched)
+    assert [each for each in found if each in wanted] == wanted
+    assert len(found) == len(set(found))
 
 
 _KEYS = st.sampled_from(["a", "b", "name", "c.d/e", "yes", "1", "x y"])

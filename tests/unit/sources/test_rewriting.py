@@ -59,6 +59,22 @@ def test_an_object_goes_with_its_document(tmp_path: Path):
     assert names(rewrite(text, [same(first), Replacement(second, None)]).text) == ["one"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_comment_in_front_of_the_separator_stays_for_the_next_object(tmp_path: Path, end: str):
+    text = f"# Copyright\n{ONE}# more\n\n# of two\n---\n{TWO}# the end\n".replace("\n", end)
+    (tmp_path / "file.yaml").write_bytes(text.encode())
+    read = read_sources([str(tmp_path / "file.yaml")], io.BytesIO())
+    first, second = [each for each in read if isinstance(each, SourceObject)]
+    assert first.document is not None
+    whole = first.document.whole
+    gone = rewrite(whole, [Replacement(first, None), same(second)]).text
+    assert gone == f"# Copyright\n# more\n\n# of two\n---\n{TWO}# the end\n".replace("\n", end)
+    added = rewrite(whole, [Replacement(first, None, [NEW]), same(second)]).text
+    assert added.endswith(gone.removeprefix(f"# Copyright{end}"))
+    assert names(added) == ["new", "two"]
+    assert rewrite(whole, [Replacement(first, None), Replacement(second, None)]).text == f"# Copyright{end}"
+
+
 @pytest.mark.parametrize("head", ["# Copyright\n# of ours\n", "---\n# Copyright\n# of ours\n"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_comment_at_the_top_of_the_file_stays_where_the_first_object_goes(
