@@ -24,12 +24,14 @@ _MOST_TOLD: Final = 20
 
 _WHOLE: Final = re.compile("[0-9]{1,12}", re.ASCII)
 _NAMED: Final = re.compile(
-    r"nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_]"
+    r"(?<!attributes\[[\"'])(?<!capacity\[[\"'])nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_]"
     + MIG_NAME.replace(r"\.", "[._]").replace("[.-]", "[._-]")
     + r")(?:[._]shared)?(?![\w./-])"
 )
 """Resources of the plugin in a text, as metrics and pointers of JSON patches spell them too; labels such as
 nvidia.com/gpu.product are none."""
+_DOMAIN: Final = re.compile(r"(?<=(?:attributes\[|..capacity\[)[\"'])nvidia\.com/[\w./-]+")
+"""The name of a resource in CEL of DRA, as if devices had attributes under it."""
 
 _ELSEWHERE: Final = frozenset(
     {
@@ -72,6 +74,10 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
         if form := find_other_form(found):
             yield Remark(path, "decide", "other-device-form", f"{found} is {form.what}", form.hint)
             continue
+        if where == "selector":
+            message = f"no driver publishes anything under {found}"
+            yield Remark(path, "decide", "attribute-wrong-domain", message, "write gpu.nvidia.com instead")
+            continue
         message = f"{found} stands in a {where} that is not read"
         more = "; --kinds FILE says where kinds of your own have pods" if where == "field" else ""
         yield Remark(path, "decide", "resource-in-text", message, f"{hint}{more}")
@@ -93,6 +99,8 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
             is_named = path.endswith(".deviceName") and is_device(value)
             if found := _NAMED.search(value) or (is_named and re.match(r"[\w./-]+", value)):
                 yield path, found[0], "text"
+            elif found := _DOMAIN.search(value):
+                yield path, found[0], "selector"
         else:
             stack += reversed(list(_fields(path, value)))
 

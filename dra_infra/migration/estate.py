@@ -66,7 +66,8 @@ def _go_on(
         or Migrated(manifest=done.manifest)
     )
     now = found.manifest or done.manifest
-    left = find_mentions(now, _read_fields(now, found.remarks, settings)) if _may_ask(now) else ()
+    told = (*found.remarks, *(each for each in done.remarks if each.code == "selector-not-rewritten"))
+    left = find_mentions(now, _read_fields(now, told, settings)) if _may_ask(now) else ()
     return Migrated(
         manifest=now,
         remarks=(*done.remarks, *found.remarks, *(tell_why(now, each) for each in left)),

@@ -50,6 +50,19 @@ def inference_service(**predictor: Any) -> dict[str, Any]:
     }
 
 
+def test_a_resource_as_the_domain_of_attributes_is_no_request_for_devices():
+    selector = 'device.attributes["nvidia.com/gpu"].productName == "NVIDIA L4"'
+    template = {"apiVersion": "example.org/v1", "kind": "Devices", "metadata": {"name": "d"}}
+    (told,) = migrate({**template, "spec": {"selectors": [{"cel": selector}]}}).remarks
+    assert (told.path, told.code, told.outcome) == (
+        "spec.selectors[0].cel",
+        "attribute-wrong-domain",
+        "decide",
+    )
+    assert "gpu.nvidia.com" in told.hint
+    assert left({**template, "spec": {"text": f"{selector} {IN_TEXT}"}}) == ["spec.text"]
+
+
 def test_workers_and_the_model_of_a_migrated_predictor_are_told():
     service = inference_service(workerSpec={"containers": [container()]}, model={"resources": GPU})
     done = migrate(service)

@@ -227,6 +227,10 @@ def test_a_profile_chooses_its_mig_devices(profile):
             '"gpu.nvidia.com" == device.driver && device.attributes["gpu.nvidia.com"].brand != \'Tesla\'',
         ),
         (
+            'device.attributes["nvidia.com/gpu"].productName == "NVIDIA L4"',
+            'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"',
+        ),
+        (
             'device.attributes["gpu.nvidia.com"].ProductName == "NVIDIA L4"',
             'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"',
         ),
