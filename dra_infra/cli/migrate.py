@@ -175,8 +175,9 @@ def run(
         settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory, kinds=known)
         tell(f"migrating {len(sources):,} objects")
         manifests = [each.manifest for each in sources]
+        there = [each.to_manifest() for each in cluster.fleet.classes] if cluster is not None else []
         migrated, others = (
-            (bridge_classes(manifests, settings), frozenset[int]())
+            (bridge_classes(manifests, settings, there, read_pins(driver).classes.values()), frozenset[int]())
             if to == "bridge"
             else migrate_sources(sources, settings, patches)
         )
@@ -187,8 +188,8 @@ def run(
         tell("writing")
         done = _write(sources, migrated, others, problems, to=to, cluster=cluster, kinds=known)
         migrated, problems = done.migrated, done.problems
-        found = judge([each.manifest for each in sources], migrated, others, target, driver)
-        report = _report(sources, migrated, found, target)
+        judged = judge(manifests, migrated, others, target, driver, there)
+        report = _report(sources, migrated, judged, [each.minor for each in target.releases])
         # What nobody applies does not run, or is made by what does.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
         migrated = [each for index, each in enumerate(migrated) if index not in others]
@@ -349,23 +350,20 @@ def _report(
     sources: Sequence[SourceObject],
     migrated: Sequence[Migrated],
     problems: Sequence[Sequence[Problem]],
-    target: ClusterTarget,
+    minors: Sequence[str],
 ) -> Report:
-    entries: list[Entry] = []
-    for source, done, found in zip(sources, migrated, problems, strict=True):
-        if not done.remarks and not done.added and not found:
-            continue
-        entries.append(
-            Entry(
-                name=title_of(source),
-                place=source.start,
-                remarks=tell_once(done.remarks),
-                is_changed=done.manifest is not source.manifest or bool(done.added),
-                added=[str(reference_to(each)) for each in done.added],
-                problems=found,
-            )
+    entries = [
+        Entry(
+            name=title_of(source),
+            place=source.start,
+            remarks=tell_once(done.remarks),
+            is_changed=done.manifest is not source.manifest or bool(done.added),
+            added=[str(reference_to(each)) for each in done.added],
+            problems=found,
         )
-    minors = [each.minor for each in target.releases]
+        for source, done, found in zip(sources, migrated, problems, strict=True)
+        if done.remarks or done.added or found
+    ]
     return Report(entries=entries, others=len(sources) - len(entries), kubernetes=minors)
 
 

@@ -9,12 +9,12 @@ scheduler makes for them: pkg/quota/v1/evaluator/core of Kubernetes and pkg/dra/
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
 from dra_infra.migration.accounts import find_mentions, migrate_account
@@ -34,6 +34,10 @@ from dra_infra.selectors.selector import driver
 from dra_infra.specs.tenants import quota_keys
 
 _INSTEAD: Final = "migrate these pods to claims: leave --to bridge out"
+_OF_CHART: Final = (
+    "the chart of the driver installs that class; one of NVIDIA's GPU operator has no such name, and with --context NAME or "
+    "--snapshot FILE of its cluster a class is added"
+)
 _QUEUE: Final = (
     "Kueue counts pods as before; where its deviceClassMappings name their class, by the name there"
 )
@@ -49,28 +53,48 @@ _STAYS: Final = {
 _IN_LIMITS: Final = re.compile(r"\.(?:limits|requests)\[([^\]/]+/[^\]]+)\]\Z")
 """The end of a path to the amount of a resource, which is an extended one where its name has a domain."""
 
+_Made = dict[str, tuple[str, str]]
+"""The class that serves each resource, with a hint where it may not be there."""
 
-def bridge_classes(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:
-    """Leaves all objects as they are, and adds a class for each resource that their pods ask for.
+
+def bridge_classes(
+    objects: Sequence[Mapping[str, Any]],
+    settings: Settings,
+    there: Iterable[Mapping[str, Any]] = (),
+    shipped: Iterable[ShippedClass] = (),
+) -> list[Migrated]:
+    """Leaves all objects as they are, and adds a class for each resource that pods ask for and that no class serves.
 
     Args:
         objects: Manifests as plain data.
         settings: What is known of the cluster.
+        there: Its classes, as plain data.
+        shipped: Classes that charts of drivers install, unless there is one of the name.
     """
-    made = {
-        str(resource): str(value_at(each, "metadata", "name"))
-        for each in objects
-        if each.get("kind") == "DeviceClass" and (resource := value_at(each, "spec", "extendedResourceName"))
+    # Of several classes with one resource the newest serves, or the first by name.
+    by_name = sorted(there, key=lambda each: str(value_at(each, "metadata", "name")), reverse=True)
+    by_age = sorted(by_name, key=lambda each: str(value_at(each, "metadata", "creationTimestamp")))
+    classes = {
+        str(value_at(each, "metadata", "name")): value_at(each, "spec", "extendedResourceName")
+        for each in (*by_age, *objects)
+        if each.get("kind") == "DeviceClass"
     }
+    made: _Made = {
+        each.extended_resource_name: (each.name, _OF_CHART)
+        for each in shipped
+        if each.extended_resource_name and each.name not in classes
+    }
+    made |= {str(resource): (name, "") for name, resource in classes.items() if resource}
     found = [_bridge(each, settings, made) for each in objects]
     # A quota may stand before the pods that need a class.
+    names = [name for name, _ in made.values()]
     return [
-        replace(each, remarks=(*each.remarks, *_tell_account(was, settings, made.values())))
+        replace(each, remarks=(*each.remarks, *_tell_account(was, settings, names)))
         for each, was in zip(found, objects, strict=True)
     ]
 
 
-def _bridge(manifest: Mapping[str, Any], settings: Settings, made: dict[str, str]) -> Migrated:
+def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made) -> Migrated:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
@@ -106,7 +130,7 @@ def _undecided(found: ContainerNeeds) -> list[Remark]:
 
 
 def _serve(
-    at: str, asked: Asked, made: dict[str, str], added: list[Mapping[str, Any]], *, is_other: bool = False
+    at: str, asked: Asked, made: _Made, added: list[Mapping[str, Any]], *, is_other: bool = False
 ) -> Remark:
     """Adds the class for a resource that has none, and remarks on what becomes of it."""
     if asked.replicas is not None:
@@ -118,10 +142,11 @@ def _serve(
         message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
         return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
     if asked.resource not in made:
-        made[asked.resource] = class_name(asked)
+        made[asked.resource] = class_name(asked), ""
         added.append(_device_class(asked))
-    message = f"{asked.resource} stays, and is served by the class {made[asked.resource]} where no device plugin serves it"
-    return Remark(at, "kept", "resource-bridged", message)
+    name, hint = made[asked.resource]
+    message = f"{asked.resource} stays, and is served by the class {name} where no device plugin serves it"
+    return Remark(at, "kept", "resource-bridged", message, hint)
 
 
 def class_name(asked: Asked) -> str:
@@ -156,15 +181,12 @@ def _device_class(asked: Asked) -> dict[str, Any]:
     if asked.attribute:
         name, value = asked.attribute
         selectors.append(attribute(name, "string") == value)
-    spec = DeviceClassSpec.from_manifest(
-        {
-            "selectors": [{"cel": {"expression": each.expression()}} for each in selectors],
-            "extendedResourceName": asked.resource,
-        }
-    )
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
         "metadata": {"name": class_name(asked)},
-        "spec": spec.to_manifest(),
+        "spec": {
+            "extendedResourceName": asked.resource,
+            "selectors": [{"cel": {"expression": each.expression()}} for each in selectors],
+        },
     }

@@ -112,16 +112,18 @@ def judge(
     others: Container[int],
     target: ClusterTarget,
     driver: str,
+    there: Sequence[Mapping[str, Any]] = (),
 ) -> list[list[Problem]]:
     """Returns what servers refuse of each object and of what comes with it, and advice on what changed.
 
-    Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged.
-    Paths of what comes with an object begin with its name, and what both have in common is told of the object alone.
+    Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged,
+    nor are classes that are *there*. Paths of what comes with an object begin with its name, and what both have in common is
+    told of the object alone.
     """
     pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
     rows = [(index, each) for index, each in pairs if each is not None]
     found: list[list[Problem]] = [[] for _ in migrated]
-    for number, problem in check_objects([each for _, each in rows], target, driver=driver):
+    for number, problem in check_objects([each for _, each in rows], target, driver=driver, beside=there):
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
         if each is not before[index] or (is_error and index not in others):

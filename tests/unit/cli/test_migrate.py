@@ -461,7 +461,13 @@ def test_standard_input_without_devices_comes_out_as_it_is(folder: Path):
 
 
 def test_the_bridge_adds_a_class_and_changes_no_pod(folder: Path):
-    done = migrate(folder, "serve.yaml", "--whole-gpus", "--to", "bridge", "--output", "new")
+    arguments = ("serve.yaml", "--whole-gpus", "--to", "bridge", "--output", "new")
+    done = migrate(folder, *arguments)
+    assert (done.returncode, (folder / "new").exists()) == (0, False)
+    assert "is served by the class gpu.nvidia.com" in done.stderr
+    assert "extended-resource-twice" not in done.stderr
+    # The chart of an older driver installs a class that serves no resource.
+    done = migrate(folder, *arguments, "--driver", "25.8")
     assert done.returncode == 0
     deployment, made = read_manifests((folder / "new" / "serve.yaml").read_text())
     assert deployment == read_manifests(SERVE)[0]
@@ -555,8 +561,8 @@ def test_a_bridge_leaves_the_parts_in_a_file_of_patches_as_they_are(folder: Path
     text = SERVE + part + SERVE.replace("serve", "chat")
     (folder / "serve.yaml").write_text(text)
     (folder / "kustomization.yaml").write_text("patches: [{path: serve.yaml}]\n")
-    arguments = ("--whole-gpus", "--source", "manifests", "--to", "bridge", "--output", "new")
-    assert migrate(folder, ".", *arguments).returncode == 0
+    arguments = ("--whole-gpus", "--source", "manifests", "--to", "bridge", "--driver", "25.8")
+    assert migrate(folder, ".", *arguments, "--output", "new").returncode == 0
     written = (folder / "new" / "serve.yaml").read_text()
     assert written.count("kind: DeviceClass\n") == 1
     assert written.endswith(part + SERVE.replace("serve", "chat"))

@@ -311,7 +311,7 @@ def test_every_form_takes_a_cluster(server: Server, tmp_path: Path):
     planned = migrate(*where, "--plan")
     assert "leaves the plugin" in planned.stderr
     assert "Deployment ml/chat" in planned.stderr
-    bridged = migrate(*where, "--to", "bridge", "--output", "bridge")
+    bridged = migrate(*where, "--to", "bridge", "--driver", "25.8", "--output", "bridge")
     assert bridged.returncode == 0
     made = list(read_manifests((tmp_path / "bridge" / "objects.yaml").read_text()))
     assert [each["kind"] for each in made] == ["DeviceClass"]

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from dra_infra.catalog.drivers import read_pins
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.needs import Settings
+from dra_infra.migration.report import judge
+from dra_infra.target import ClusterTarget
 
 
 def pod(name: str, **limits: Any) -> dict[str, Any]:
@@ -40,6 +43,45 @@ def test_a_class_that_is_there_is_not_made_again():
     found = bridge_classes([there, pod("a", nvidia_com__gpu=1)], WHOLE)
     assert [each.added for each in found] == [(), ()]
     assert "is served by the class x where" in found[1].remarks[0].message
+
+
+def a_class(name: str, made: str, resource: str = "nvidia.com/gpu") -> dict[str, Any]:
+    metadata = {"name": name, "creationTimestamp": f"2026-01-0{made}T00:00:00Z"}
+    spec = {"extendedResourceName": resource} if resource else {}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def test_of_the_classes_of_a_cluster_the_newest_serves_or_the_first_by_name():
+    there = [a_class("old", "1"), a_class("b", "2"), a_class("a", "2"), a_class("none", "3", "")]
+    (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], WHOLE, there)
+    assert found.added == ()
+    assert "is served by the class a where" in found.remarks[0].message
+    # What the input has is yet to be created.
+    _, found = bridge_classes([a_class("mine", "1"), pod("a", nvidia_com__gpu=1)], WHOLE, there)
+    assert "is served by the class mine where" in found.remarks[0].message
+
+
+def test_the_class_of_the_drivers_chart_serves_unless_there_is_another_of_its_name():
+    shipped = read_pins("0.5").classes.values()
+    (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], WHOLE, (), shipped)
+    assert found.added == ()
+    assert "is served by the class gpu.nvidia.com where" in found.remarks[0].message
+    assert "--snapshot" in found.remarks[0].hint
+    of_operator = a_class("gpu.nvidia.com", "1", "")
+    asked = [pod("a", nvidia_com__gpu=1)]
+    (found,) = bridge_classes(asked, WHOLE, [of_operator], shipped)
+    assert [each["metadata"]["name"] for each in found.added] == ["nvidia.com-gpu"]
+    target = ClusterTarget(kubernetes="1.37")
+    assert judge(asked, [found], (), target, "0.5", [of_operator]) == [[]]
+    (problems,) = judge(asked, [found], (), target, "0.5")
+    assert [each.code for each in problems] == ["extended-resource-twice"]
+    (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], WHOLE, (), read_pins("25.8").classes.values())
+    assert len(found.added) == 1
 
 
 def test_a_replica_is_not_bridged():
