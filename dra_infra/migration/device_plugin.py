@@ -144,6 +144,11 @@ _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
         "write a claim for gpu.intel.com with allocationMode: All and adminAccess: true, in a namespace with the "
         'label resource.kubernetes.io/admin-access: "true"',
     ),
+    r"gpu\.intel\.com/(?:memory\.max|millicores|tiles)": OtherForm(
+        "a part of a GPU by GPU Aware Scheduling and Intel's plugin up to 0.32; its driver gives a GPU to one claim, with all tiles",
+        "leave it out and ask for gpu.intel.com, with a selector on the capacity memory, which is 0 unless xpumd runs; pods share a "
+        "GPU where they name one ResourceClaim, and a container takes tiles by ZE_AFFINITY_MASK",
+    ),
     r"nvidia\.com/[A-Z][A-Za-z0-9_-]*-[0-9]+[ABCQ]": OtherForm(
         "a vGPU of a virtual machine, and no DRA driver that is known here gives vGPUs",
         "leave its nodes to the plugin of KubeVirt",
@@ -163,7 +168,8 @@ _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
         "keep the plugin on its nodes, or share GPUs by claims, which limit no memory",
     ),
 }
-"""By the pattern of the resource. Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes,
+"""By the pattern of the resource. Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes
+with fractional.md of its GPU plugin 0.32 and node_state.go of intel/intel-resource-drivers-for-kubernetes, tag gpu-v0.11.0,
 Kata's sandbox device plugin and KubeVirt's permitted host devices, of Project-HAMi/HAMi, and docs/gpu-sharing of
 NVIDIA/KAI-Scheduler; pkg/dra/admitter of kubevirt/kubevirt 1.9."""
 
