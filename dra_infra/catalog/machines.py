@@ -81,7 +81,7 @@ class Cloud(Fact):
         title: Its name.
         labels: Labels of all its machines.
         autoscaler: Labels of machines that its autoscaler made, by the fleet that they are like.
-        attached: GPUs that are added to machines without one, by their label of GKE, with the fleet that has them.
+        attached: Products that are added to machines without a GPU, by their label of GKE.
         machines: The machines, by name.
         refused: Machines that cannot be a fleet.
     """
@@ -141,7 +141,7 @@ def products_by_label() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """GPU products by the labels of clouds that tell them apart, and the values of these; for MiB, as the cloud counts them."""
     attached = (each for cloud in clouds().values() for each in cloud.attached.items())
     found: dict[str, dict[str, tuple[str, ...]]] = {
-        _GKE_ACCELERATOR: {name: (fleet_kinds()[like].gpu,) for name, like in attached}
+        _GKE_ACCELERATOR: {name: (product,) for name, product in attached}
     }
     for cloud, machine in machines().values():
         product = fleet_kinds()[machine.like].gpu

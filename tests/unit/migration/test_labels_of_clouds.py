@@ -12,6 +12,7 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import machines, products_by_label
 from dra_infra.catalog.records import fleet_kinds
+from dra_infra.catalog.vocabulary import product_names
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
@@ -319,10 +320,20 @@ def test_labels_of_other_mig_devices_stay(resource: str):
     assert found.manifest["spec"]["nodeSelector"] == ON_PARTS
 
 
-def test_a_gpu_that_is_attached_to_machines_of_gke_is_read():
-    found = migrated(pod({f"{GKE}accelerator": "nvidia-tesla-t4"}))
+@pytest.mark.parametrize(
+    ("name", "product"),
+    [
+        ("t4", "Tesla T4"),
+        ("v100", "Tesla V100-SXM2-16GB"),
+        ("p100", "Tesla P100-PCIE-16GB"),
+        ("p4", "Tesla P4"),
+    ],
+)
+def test_a_gpu_that_is_attached_to_machines_of_gke_is_read(name: str, product: str):
+    found = migrated(pod({f"{GKE}accelerator": f"nvidia-tesla-{name}"}))
     [selector] = request_of(found)["selectors"]
-    assert '.productName == "Tesla T4"' in selector["cel"]["expression"]
+    assert f'.productName == "{product}"' in selector["cel"]["expression"]
+    assert product in product_names()
 
 
 def test_a_product_says_nothing_of_mig_devices_that_have_a_name():
@@ -469,7 +480,7 @@ def test_a_memory_of_karpenter_is_not_that_of_the_driver():
         Requirement(f"{KARPENTER}memory", "Lt", ("300000",)),
         Requirement(f"{KARPENTER}memory", "Gt", ("much",)),
         Requirement(f"{KARPENTER}memory", "Gt"),
-        Requirement(f"{GKE}accelerator", "In", ("nvidia-tesla-p100",)),
+        Requirement(f"{GKE}accelerator", "In", ("nvidia-tesla-k80",)),
         # People write it on node groups, for the cluster autoscaler: "true" and "L4" are as good.
         Requirement("k8s.amazonaws.com/accelerator", "In", ("nvidia-tesla-t4",)),
     ],
