@@ -119,10 +119,14 @@ def _line(written: Mapping[str, Any], kind: FleetKind, where: Where, problems: l
     if asked == "newest":
         return drivers()[kind.driver].newest.line
     try:
-        return read_pins(f"{kind.driver}={str(asked).replace(',', ' ')}").releases[kind.driver].line
+        line = read_pins(f"{kind.driver}={str(asked).replace(',', ' ')}").releases[kind.driver].line
     except InvalidSpecError as error:
         problems.extend(replace(each, path=where("driver")) for each in error.problems)
         return kind.line
+    if kind.driver in kind.published and line != kind.line:
+        said = f"its devices are listed as {kind.driver} {kind.line} publishes them, and not {line}"
+        problems.append(refused(where("driver"), said, f"write driver={kind.line}, or leave it out"))
+    return line
 
 
 def _whole(

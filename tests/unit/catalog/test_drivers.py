@@ -93,6 +93,14 @@ def test_what_is_said_instead_is_published_by_another_release():
                     assert any(entry.instead in each.attributes for each in others), name
 
 
+def test_gpus_of_amd_are_published_as_the_documentation_of_1_0_shows():
+    device = read_pins("gpu.amd.com=1.0").releases["gpu.amd.com"].devices["gpu"]
+    own = ("type", "deviceID", "driverVersion", "numaNode", "partitionProfile", "productName")
+    standard = ("resource.kubernetes.io/pciBusID", "resource.kubernetes.io/pcieRoot")
+    assert set(device.attributes) == {*(f"gpu.amd.com/{name}" for name in own), *standard}
+    assert set(device.capacity) == {f"gpu.amd.com/{name}" for name in ("memory", "computeUnits", "simdUnits")}
+
+
 @pytest.mark.parametrize(
     ("text", "driver", "line"),
     [
@@ -118,7 +126,7 @@ def test_pins_name_a_release_line(text, driver, line):
         ("26.4", "25.12"),
         ("nonsense", "25.12"),
         ("gpu.example.com=9.9", "0.4"),
-        ("gpu.amd.com=1.0", "0.1"),
+        ("gpu.amd.com=9.9", "1.0"),
         ("gpu.unknown.com=1.0", GPU),
         ("=", GPU),
     ],

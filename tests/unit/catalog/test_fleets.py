@@ -286,11 +286,17 @@ def test_amd_gpus_are_what_the_documentation_of_their_driver_shows():
     device = all_devices(load_fleet("mi300x"))[0].to_manifest()
     assert device["attributes"]["productName"] == {"string": "AMD_Instinct_MI300X_OAM"}
     assert device["attributes"]["driverVersion"] == {"version": "6.12.12"}
+    assert device["attributes"]["numaNode"] == {"int": 0}
     assert {name: amount["value"] for name, amount in device["capacity"].items()} == {
         "memory": "196592Mi",
         "computeUnits": "304",
         "simdUnits": "1216",
     }
+
+
+def test_devices_that_are_listed_are_of_one_release():
+    assert "1.0 publishes them, and not 0.1" in refused("mi300x driver=0.1")[0].message
+    assert load_fleet("mi300x driver=1.0") == load_fleet("mi300x")
 
 
 def test_the_driver_of_a_program_is_that_of_nvidia_gpus_alone():

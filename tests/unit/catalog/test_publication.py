@@ -19,6 +19,7 @@ PLAIN = [
     f"{name} driver={release.line}"
     for name, kind in fleet_kinds().items()
     for release in drivers()[kind.driver].releases
+    if kind.driver not in kind.published or release.line == kind.line
 ]
 SET = [
     "hgx-h100 mig=1g.10gb*7",
