@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
+from dra_infra.kubernetes.apiserver.admission import is_extended_key
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
@@ -23,6 +24,30 @@ Objects = Sequence[Mapping[str, Any]]
 
 QUOTAS: Final = ("ClusterQueue", "Cohort", "ResourceQuota")
 """Kinds of objects that count devices."""
+
+_PARTS: Final = ("limits", "requests")
+
+
+class KindsAsAdmitted(WorkloadKinds):
+    """Kinds with pods as they run: with the tolerations that admission added for their resources, as `migrate` takes them to have.
+
+    Kubernetes itself has ExtendedResourceToleration off, and GKE has it on. A DaemonSet's controller asks for no pod on a node with a
+    taint that its template does not tolerate, so admission sees none.
+    """
+
+    def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
+        """The pod templates of *manifest*, with these tolerations."""
+        for each in super().find_pod_templates(manifest):
+            parts = (value_at(it, "resources", part) for _, it in containers_of(each.spec) for part in _PARTS)
+            names = sorted(
+                {str(name) for part in parts for name in mapping(part) if is_extended_key(str(name))}
+            )
+            held = each.spec.get("tolerations") or []
+            if not names or not isinstance(held, list) or each.owner.kind == "DaemonSet":
+                yield each
+            else:
+                added = ({"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in names)
+                yield replace(each, spec={**each.spec, "tolerations": [*held, *added]})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +128,11 @@ class Estate:
             units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common), kinds=kinds
         )
 
+    @property
+    def admitted(self) -> KindsAsAdmitted:
+        """Returns the kinds, with pods as they run."""
+        return KindsAsAdmitted((self.kinds or workload_kinds()).kinds.values())
+
     def at(self, moved: frozenset[int], *, is_over: bool = False) -> list[Mapping[str, Any]]:
         """The objects in force once these of the units have moved; when all is over, without what counts the plugin's resources."""
         common = map(_at_the_end, self.common) if is_over else self.common
@@ -137,9 +167,10 @@ class Estate:
         self, moved: frozenset[int], nodes: Sequence[Node], running: Objects = (), *, by_claims: bool = False
     ) -> dict[ObjectRef, bool]:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
-        objects, found = self.at(moved), dict[ObjectRef, bool]()
+        objects, found, kinds = self.at(moved), dict[ObjectRef, bool](), self.admitted
         for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
-            spec, metadata = mapping(each.get("spec")), mapping(each.get("metadata"))
+            admitted, metadata = list(kinds.find_pod_templates(each)), mapping(each.get("metadata"))
+            spec = admitted[0].spec if admitted else {}
             place, asks = spec.get("nodeName"), spec.get("resourceClaims") if by_claims else asks_plugin(each)
             may_be_there = asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
             is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
@@ -163,7 +194,7 @@ def asks_plugin(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None)
         is_of_plugin(str(name)) and str(amount) != "0"
         for pods in find_pod_templates(manifest, kinds)
         for _, container in containers_of(pods.spec)
-        for part in ("limits", "requests")
+        for part in _PARTS
         for name, amount in mapping(value_at(container, "resources", part)).items()
     )
 

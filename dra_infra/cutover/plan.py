@@ -205,7 +205,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
         moves=tuple(each.ref for each in units),
         rolls={each.ref: each.says for each in moving},
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
-        held=find_held(estate.at(before.units), running, drained, waits=waits, kinds=estate.kinds),
+        held=find_held(estate.at(before.units), running, drained, waits=waits, kinds=estate.admitted),
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
         steps=move(nodes, resources, moving, daemons, bare),

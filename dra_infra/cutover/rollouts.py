@@ -62,7 +62,7 @@ def foresee_rollouts(
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
         manifests += [*others, {**workload, "metadata": metadata}]
     rollovers = [_rollover(unit, pods) for unit, pods in rolling]
-    kinds = estate.kinds
+    kinds = estate.admitted
     progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken, kinds=kinds)
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}

@@ -53,7 +53,7 @@ class Judge:
         self, estate: Estate, sides: Sides, release: Release, taken: Taken, is_late: Callable[[], bool]
     ) -> None:
         self.estate, self.sides, self.release, self.taken = estate, sides, release, taken
-        self._place = partial(place, taken=taken, release=release, is_late=is_late, kinds=estate.kinds)
+        self._place = partial(place, taken=taken, release=release, is_late=is_late, kinds=estate.admitted)
         self._known: dict[tuple[State, frozenset[str], bool], tuple[JointVerdict, JointVerdict | None]] = {}
         self._alone: dict[State, bool] = {}
         self._rollouts: dict[tuple[State, State], Mapping[ObjectRef, Outlook]] = {}

@@ -12,6 +12,7 @@ from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.apiserver.admission import is_extended_key
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
@@ -30,7 +31,8 @@ class OpenProgram:
         objects: Of the program.
         workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
         bystanders: Workloads without claims that some node lets in, or would if it were not cordoned, or of which that is
-            not known; and pods of others that are evicted.
+            not known; those that ask for an extended resource which a device plugin gives out there; and pods of others that
+            are evicted.
         left_out: The other workloads without claims.
         free: The fleet without what is taken of it.
         notes: What of the program is not placed, and what else is to be known.
@@ -97,8 +99,10 @@ def open_program(
         for namespace, name in sorted(objects.joined)
         if value_at(objects.held[namespace, name], "status", "allocation")
     ]
+    given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_key(name)}
     for number, each in enumerate(others):
-        if number >= len(evicted) and isinstance(each.plan, PodPlan) and not _is_let_in(free, each.plan):
+        is_new = number >= len(evicted) and isinstance(each.plan, PodPlan)
+        if is_new and not given_out & each.plan.requests.keys() and not _is_let_in(free, each.plan):
             left_out.append(each)
             notes.append(
                 f"{each.owner} is left out: it uses no devices, and no node of {fleet.name} lets its pods in"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from dra_infra.cutover.estate import asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.cutover.texts import write_lines
+from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.target import ClusterTarget
 from tests.unit.cutover.plans import (
@@ -643,3 +645,52 @@ def test_every_workload_is_in_one_world_and_the_end_is_what_migrate_writes(seed:
         assert set(itertools.chain(*(each.nodes for each in found.phases))) == {
             node.name for node in load_fleet(fleet).nodes
         }
+
+
+TAINT = NodeTaint(key="nvidia.com/gpu", value="present")
+
+
+def tainted(fleet: str, *taints: NodeTaint, kubernetes: str = "1.34") -> Fleet:
+    found = load_fleet(fleet, kubernetes=kubernetes)
+    return replace(found, nodes=tuple(replace(each, taints=taints) for each in found.nodes))
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
+@pytest.mark.parametrize("manifest", [deployment("a", 3, 8), {**template("a", 8), "kind": "Workflow"}])
+def test_pods_on_tainted_nodes_count_with_the_toleration_that_admission_added(
+    kubernetes: str, manifest: dict[str, Any]
+):
+    objects = [manifest, *([deployment("b", 2, 8)] if manifest["kind"] == "Workflow" else [])]
+    bare, found = (
+        plan(objects, tainted("hgx-h100 x 3", *taints, kubernetes=kubernetes), kubernetes)
+        for taints in ((), (TAINT,))
+    )
+    assert moves(found) == moves(bare)
+    assert [each.joint for each in found.phases] == [each.joint for each in bare.phases]
+    assert found.phases[0].joint.works
+
+
+@pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
+def test_pods_of_the_plugin_that_no_node_lets_in_fit_in_no_phase(kubernetes: str):
+    found = plan(
+        [deployment("a", 1, 8)],
+        tainted("hgx-h100 x 2", NodeTaint(key="dedicated", value="x"), kubernetes=kubernetes),
+        kubernetes,
+    )
+    assert [each.joint.verdict for each in found.phases] == ["never", "never"]
+    assert "no node takes a pod of Deployment ml/a" in str(found.phases[0].joint)
+
+
+def test_admission_adds_no_toleration_to_pods_of_a_daemon_set_that_its_controller_does_not_make():
+    found = plan([daemon_set("d", 1), deployment("a", 1, 8)], tainted("hgx-h100 x 2", TAINT))
+    # What `migrate` writes lets its pods in: then they need a GPU that the other has.
+    assert found.phases[0].joint.verdict == "always"
+    assert last(found).joint.verdict != "always"
+
+
+def test_a_pod_of_another_group_or_without_a_spec_is_no_pod_of_the_plan():
+    strange = {**bare_pod("p", 1), "apiVersion": "example.com/v1"}
+    empty = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "e", "namespace": "ml"}}
+    found = plan([deployment("a", 1, 8), strange], "hgx-h100 x 2", running=[empty])
+    assert found.works
+    assert all("Pod " not in each.what for phase in found.phases for each in phase.steps)
