@@ -1,8 +1,8 @@
 """The search for phases that work: the fewest nodes at a time, and the workloads that move with each group of nodes.
 
 Every phase is judged by the placement engine: all workloads at once, on a fleet of which some nodes have the plugin and the others the
-driver. Groups are of nodes that are alike, or of all that are left; which workloads move with them is tried in a few orders, and in
-every way where there are few.
+driver. Groups are of nodes that are alike for the pods of the estate, or of all that are left; that steers what is tried, and decides
+nothing. Which workloads move with them is tried in a few orders, and in every way where there are few.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ class Search:
 
     def __init__(self, judge: Judge, is_late: Callable[[], bool]) -> None:
         self._judge, self._is_late = judge, is_late
-        self._alike = judge.sides.alike
+        estate, whole = judge.estate, frozenset(range(len(judge.estate.units)))
+        manifests = (*estate.at(frozenset()), *estate.of_units(whole))
+        pods = [pods for each in manifests for pods in estate.admitted.find_pod_templates(each)]
+        self._alike, self._is_exact = judge.sides.alike(pods)
         # Templates make no pods by themselves; they move with the last nodes.
         units = frozenset(number for number, each in enumerate(judge.estate.units) if each.makes_pods)
         self._all = State(frozenset(judge.sides.offered), units)
@@ -137,7 +140,8 @@ class Search:
             for always in (True, False):
                 self._first = ""
                 # Nodes that are alike are not where something runs on some of them.
-                self._passed = bool(self._judge.taken.amounts or self._judge.taken.devices)
+                taken = self._judge.taken.amounts or self._judge.taken.devices
+                self._passed = bool(taken) or not self._is_exact
                 self._dead: set[State] = set()
                 if (found := self._go_on(State(), size, always=always)) is not None:
                     return size, found

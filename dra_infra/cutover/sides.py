@@ -7,6 +7,7 @@ are slices, and the kubelet keeps the plugin's resources with an amount of 0 (ku
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,10 +19,14 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
+from dra_infra.kubernetes.api.manifests import find_all
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute, ResourceSlice
 from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed_slice
+from dra_infra.kubernetes.scheduler.node_filters import PATHS, NodeFilter
+from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.node_labels import as_discovered
 from dra_infra.output.wording import join_words
@@ -33,8 +38,14 @@ AWAY: Final = NodeTaint(key="dra-infra/cut-over")
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _MIG: Final = "nvidia.com/mig-"
 _COUNT: Final = "nvidia.com/gpu.count"
-_OWN: Final = frozenset({"uuid", "parentUUID"})
-"""Attributes that are different on every node."""
+_SPREAD: Final = (
+    ("topologySpreadConstraints", "*"),
+    ("affinity", "*", "requiredDuringSchedulingIgnoredDuringExecution", "*"),
+)
+"""Where a pod spec has labels of nodes by which pods keep together or apart."""
+
+_OWN: Final = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
+"""Attributes that are different on every node, and those that nodes of one kind may differ in."""
 
 
 def is_of_plugin(resource: str) -> bool:
@@ -116,21 +127,36 @@ class Sides:
         named = {each.path.removeprefix("Node ") for each in self.problems}
         return tuple(sorted(self.offered.keys() & named))
 
-    @property
-    def alike(self) -> list[tuple[str, ...]]:
-        """The nodes of the plugin, those together of which pods see no difference."""
+    def alike(self, pods: Sequence[PodTemplate]) -> tuple[list[tuple[str, ...]], bool]:
+        """The nodes of the plugin, those together that let in the same pods, and as many of each; and whether pods of several see no difference.
+
+        Nodes of a real cluster differ in a few KiB of memory and in labels that nobody selects.
+        """
         published: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for each in self.fleet.slices:
             published[each.spec.node_name or ""] += map(_describe, each.spec.devices or ())
+        filters, spread, asked = dict[str, NodeFilter](), set[str](), set[tuple[str, int]]()
+        for pod in pods:
+            daemon = pod.owner.kind == "DaemonSet"
+            decisive = json.dumps([daemon, *map(pod.spec.get, PATHS)], sort_keys=True, default=str)
+            filters.setdefault(decisive, NodeFilter(pod.spec, daemon=daemon))
+            for path in _SPREAD:
+                spread |= {str(key) for _, key in find_all(pod.spec, (*path, "topologyKey")) if key}
+            with suppress(ValueError):
+                asked |= {(name, amount) for name, amount in pod_requests(pod.spec).items() if amount}
         found: defaultdict[str, list[str]] = defaultdict(list)
+        exact = set[str]()
         for node in self.fleet.nodes:
             if node.name in self.offered:
-                devices = published[node.name]
-                labels = {key: value for key, value in node.labels.items() if value != node.name}
-                taints = [(each.key, each.value, each.effect) for each in node.taints]
-                key = [labels, taints, dict(node.allocatable), dict(self.offered[node.name]), devices]
-                found[json.dumps(key, sort_keys=True)].append(node.name)
-        return [tuple(sorted(each)) for each in found.values()]
+                domains = {key: node.labels.get(key) for key in spread if node.labels.get(key) != node.name}
+                amounts = node_amounts(node.allocatable)
+                most = amounts.get("pods", sys.maxsize)
+                room = [min(amounts.get(name, 0) // amount, most) for name, amount in sorted(asked)]
+                lets_in = [not each.refusal(node) for each in filters.values()]
+                same = domains, lets_in, room, dict(self.offered[node.name]), published[node.name]
+                found[key := json.dumps(same, sort_keys=True)].append(node.name)
+                exact.add(f"{key}{_versions_of(node)}{[amounts.get(name) for name, _ in sorted(asked)]}")
+        return [tuple(sorted(each)) for each in found.values()], len(exact) == len(found)
 
 
 def all_on_plugin(fleet: Fleet, plugin: DevicePlugin) -> Sides:

@@ -11,6 +11,7 @@ import pytest
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.estate import asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin
@@ -694,3 +695,48 @@ def test_a_pod_of_another_group_or_without_a_spec_is_no_pod_of_the_plan():
     found = plan([deployment("a", 1, 8), strange], "hgx-h100 x 2", running=[empty])
     assert found.works
     assert all("Pod " not in each.what for phase in found.phases for each in phase.steps)
+
+
+def unlike(fleet: str, memory: int = 4) -> Fleet:
+    """Nodes as a real cluster has them: each with labels of its own, and with a few KiB of memory more than the one before."""
+    found = load_fleet(fleet, kubernetes="1.34")
+    nodes = [
+        replace(
+            each,
+            labels={**each.labels, "nvidia.com/gfd.timestamp": f"{1764200000 + number}"},
+            allocatable={**each.allocatable, "memory": f"{2**30 + number * memory}Ki"},
+        )
+        for number, each in enumerate(found.nodes)
+    ]
+    return replace(found, nodes=tuple(nodes))
+
+
+@pytest.mark.parametrize("asks_memory", [False, True])
+def test_nodes_of_which_pods_see_no_difference_leave_the_plugin_together(asks_memory: bool):
+    objects = [deployment("a", 2, 8), deployment("b", 2, 8)]
+    for each in objects if asks_memory else ():
+        (container,) = each["spec"]["template"]["spec"]["containers"]
+        container["resources"]["requests"] = {"memory": "100Gi"}
+    found = plan(objects, unlike("hgx-h100 x 4"))
+    assert found.nodes_at_once == 2
+    # Where amounts that pods ask for differ, another choice of nodes might have worked.
+    says = "was not found to work" if asks_memory else "does not work"
+    assert found.refused[0].startswith(f"1 node at a time {says}: never fit at once")
+
+
+def test_nodes_that_let_in_other_pods_or_more_of_them_are_not_alike():
+    pinned = deployment("a", 1, 8, nodeSelector={"kubernetes.io/hostname": "hgx-h100-1"})
+    groups = {
+        "pinned": [("hgx-h100-0", "hgx-h100-2"), ("hgx-h100-1",)],
+        "large": [("hgx-h100-0", "hgx-h100-1"), ("hgx-h100-2",)],
+        "spread": [("hgx-h100-0",), ("hgx-h100-1",), ("hgx-h100-2",)],
+    }
+    large, spread = deployment("a", 1, 8), deployment("a", 1, 8)
+    (container,) = large["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"] = {"memory": f"{2**30 + 4096}Ki"}
+    key = {"topologyKey": "nvidia.com/gfd.timestamp", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    spread["spec"]["template"]["spec"]["topologySpreadConstraints"] = [key]
+    sides = all_on_plugin(unlike("hgx-h100 x 3", 2048), PLUGIN)
+    for name, each in (("pinned", pinned), ("large", large), ("spread", spread)):
+        found, _ = sides.alike(list(find_pod_templates(each)))
+        assert sorted(found) == groups[name]
