@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from dra_infra.catalog import load_fleet
@@ -34,6 +35,13 @@ from dra_infra.output.wording import join_words
 GPU_DRIVER: Final = "gpu.nvidia.com"
 AWAY: Final = NodeTaint(key="dra-infra/cut-over")
 """The taint of nodes that change sides: pods of DaemonSets tolerate a cordon."""
+
+LABEL: Final = "nvidia.com/dra-kubelet-plugin"
+"""The label of nodes on which the driver runs. Source: NVIDIA's guide on the DRA driver under the GPU Operator."""
+
+OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
+MOVED: Final = MappingProxyType({OPERATOR: "false", LABEL: "true"})
+"""The labels that nodes on the driver's side get."""
 
 _PRODUCT: Final = "nvidia.com/gpu.product"
 _MIG: Final = "nvidia.com/mig-"
@@ -92,12 +100,13 @@ class Sides:
     made: frozenset[str] = frozenset()
 
     def at(self, on_dra: frozenset[str], *, without: frozenset[str] = frozenset()) -> Fleet:
-        """The fleet while these nodes of the plugin are on the driver's side, and others take no pods."""
-        nodes = []
+        """The fleet while these nodes of the plugin are on the driver's side, with its labels, and others take no pods."""
+        nodes, labelled = [], on_dra.union(self.on_driver)
         for each in self.fleet.nodes:
             offered = self.offered.get(each.name, {})
             amounts = dict.fromkeys(offered, "0") if each.name in on_dra else offered
-            node = replace(each, allocatable={**each.allocatable, **amounts})
+            labels = {**each.labels, **(MOVED if each.name in labelled else {})}
+            node = replace(each, labels=labels, allocatable={**each.allocatable, **amounts})
             away = each.name in without
             nodes.append(replace(node, unschedulable=True, taints=(*node.taints, AWAY)) if away else node)
         kept = self.offered.keys() - on_dra

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import Unit
-from dra_infra.cutover.sides import AWAY, Sides
+from dra_infra.cutover.sides import AWAY, LABEL, MOVED, OPERATOR, Sides
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -32,10 +32,6 @@ from dra_infra.review.comparison import ROLLING_KINDS
 from dra_infra.review.dangers.workloads import CHANGED_PODS
 from dra_infra.review.rollout import Outlook, foresee_rollout
 
-LABEL: Final = "nvidia.com/dra-kubelet-plugin"
-"""The label of nodes on which the driver runs. Source: NVIDIA's guide on the DRA driver under the GPU Operator."""
-
-_OPERATOR: Final = "nvidia.com/gpu.deploy.device-plugin"
 _LABELS: Final = ("spec", "template", "metadata", "labels")
 _STRATEGY: Final = ("spec", "updateStrategy", "type")
 _AS_IT_WAS: Final = "as it was (--write keeps files with .orig behind their names)"
@@ -152,7 +148,7 @@ def prepare(
         *delete,
         Step(
             f"keep the plugin off nodes with the label {LABEL}=true: a required node affinity of its DaemonSet, NotIn; the "
-            f"GPU Operator needs none, for it reads {_OPERATOR}"
+            f"GPU Operator needs none, for it reads {OPERATOR}"
         ),
         Step(driver, tuple(map(_slices_of, on_both))),
         *let_in,
@@ -213,7 +209,7 @@ def back_from_move(
         *delete,
         Step(
             "exchange the driver for the plugin, and wait until its slices are gone",
-            (f"kubectl label node {names} {_OPERATOR}- {LABEL}-", *map(_slices_of, nodes)),
+            (f"kubectl label node {names} {OPERATOR}- {LABEL}-", *map(_slices_of, nodes)),
         ),
         *let_in,
         *_apply([each for each in moving if each not in first], _AS_IT_WAS, is_watched=False),
@@ -264,7 +260,8 @@ def _give_back(what: str, nodes: Sequence[str], *then: str) -> Step:
 
 
 def _label(nodes: Sequence[str]) -> str:
-    return f"kubectl label node {shlex.join(nodes)} {_OPERATOR}=false {LABEL}=true --overwrite"
+    labels = " ".join(f"{key}={value}" for key, value in MOVED.items())
+    return f"kubectl label node {shlex.join(nodes)} {labels} --overwrite"
 
 
 def _without_daemons(

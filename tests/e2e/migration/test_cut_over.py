@@ -17,8 +17,8 @@ import pytest
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.plan import Phase, Plan, make_plan
-from dra_infra.cutover.sides import AWAY, Sides, all_on_plugin
-from dra_infra.cutover.steps import LABEL, Step
+from dra_infra.cutover.sides import AWAY, LABEL, Sides, all_on_plugin
+from dra_infra.cutover.steps import Step
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.target import ClusterTarget

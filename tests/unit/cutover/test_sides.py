@@ -67,6 +67,20 @@ def test_a_node_is_on_one_side_at_a_time():
     assert {each.spec.node_name for each in found.slices} == {"hgx-h100-0"}
 
 
+def test_pods_that_select_by_labels_of_the_plan_find_nodes_on_one_side():
+    plugin, driver = (
+        {"nvidia.com/gpu.deploy.device-plugin": "true"},
+        {"nvidia.com/dra-kubelet-plugin": "true"},
+    )
+    fleet = load_fleet("hgx-h100 x 2", kubernetes="1.34")
+    nodes = tuple(replace(each, labels={**each.labels, **plugin}) for each in fleet.nodes)
+    sides = all_on_plugin(replace(fleet, nodes=nodes), PLUGIN)
+    for selector, wanted in ((plugin, ["always", "never"]), (driver, ["never", *["always"] * 3])):
+        found = plan([deployment("a", 1, 8, nodeSelector=selector)], sides)
+        assert [each.joint.verdict for each in found.phases] == wanted
+        assert not found.works
+
+
 def test_a_node_that_is_away_takes_no_pod_of_a_daemon_set():
     found = all_on_plugin(load_fleet("hgx-h100 x 2"), PLUGIN).at(
         frozenset(), without=frozenset({"hgx-h100-0"})

@@ -531,6 +531,13 @@ AMD, INTEL = "amd.com/gpu", "gpu.intel.com/xe"
     ("resource", "key", "needs"),
     [
         ("nvidia.com/gpu", "nvidia.com/gpu.count", "GPU feature discovery keeps running"),
+        (
+            "nvidia.com/gpu",
+            "nvidia.com/gpu.deploy.device-plugin",
+            "the GPU Operator goes on setting it to true",
+        ),
+        ("nvidia.com/gpu", "nvidia.com/gpu.deploy.dcgm", "the GPU Operator goes on setting it"),
+        ("nvidia.com/gpu", "nvidia.com/dra-kubelet-plugin", "whoever gives nodes to the DRA driver goes on"),
         ("nvidia.com/gpu", "accelerator", "AKS goes on setting it, or who else does"),
         (AMD, "accelerator", "AKS goes on setting it, or who else does"),
         (AMD, "amd.com/gpu.device-id", "AMD's node labeller keeps running"),
