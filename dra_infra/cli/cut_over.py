@@ -69,6 +69,7 @@ def plan_cut_over(
         taken=running.taken,
         running=[each for kind in _THERE for each in running.of_kind(kind)],
         kinds=settings.kinds,
+        owners=running.owners_of,
     )
     why = f"only pods of {join_words(namespaces)} were read: what others have on these nodes is not known"
     return replace(plan, reasons=(why, *plan.reasons)) if namespaces else plan

@@ -27,6 +27,9 @@ QUOTAS: Final = ("ClusterQueue", "Cohort", "ResourceQuota")
 
 _PARTS: Final = ("limits", "requests")
 
+DELETED: Final = ("ReplicaSet", "ReplicationController")
+"""Kinds that keep their pods when they change, so that a plan deletes these."""
+
 
 class KindsAsAdmitted(WorkloadKinds):
     """Kinds with pods as they run: with the tolerations that admission added for their resources, as `migrate` takes them to have.
@@ -66,6 +69,12 @@ class Unit:
     before: Mapping[str, Any] | None = field(repr=False)
     after: tuple[Mapping[str, Any], ...] = field(repr=False)
     makes_pods: bool = True
+
+    @property
+    def is_replaced(self) -> bool:
+        """True where its pods of before are gone once it has moved; a CronJob's run until their Job ends."""
+        kind = workload_kinds().find(self.after[-1])
+        return self.ref.kind in DELETED or not (kind and kind.keeps_pods)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

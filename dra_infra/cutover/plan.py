@@ -30,6 +30,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.placement.placement import JointAnswer, JointVerdict
 from dra_infra.review.rollout import Outlook
+from dra_infra.review.running import Key, key_of, owners_of
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
 """Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""
@@ -131,6 +132,7 @@ def make_plan(
     taken: Taken = NOTHING_TAKEN,
     running: Iterable[Mapping[str, Any]] = (),
     kinds: WorkloadKinds | None = None,
+    owners: Callable[[Key], Iterable[Key]] | None = None,
 ) -> Plan:
     """Plan the cut-over of a cluster from NVIDIA's device plugin to its DRA driver.
 
@@ -144,6 +146,7 @@ def make_plan(
         taken: What is not free of the nodes.
         running: Pods that run, with their nodes, and DaemonSets and PodDisruptionBudgets that are there.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        owners: Gives what made one of them, itself first; None where that is among them, or named by a pod.
     """
     estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver))
     judge = Judge(estate, sides, release, taken, is_late)
@@ -153,9 +156,14 @@ def make_plan(
         states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
     there = [each for each in running if value_at(each, "status", "phase") not in ("Failed", "Succeeded")]
     phases = [_prepare(estate, judge, there)]
-    before = State()
+    before, by_key = State(), {key_of(reference_to(each)): each for each in there}
+    find_owners = owners or (lambda key: owners_of(key, by_key))
     for state in states:
-        phases.append(_move(estate, judge, before, state, there))
+        gone = {
+            key_of(estate.units[number].ref) for number in before.units if estate.units[number].is_replaced
+        }
+        left = [each for key, each in by_key.items() if gone.isdisjoint(find_owners(key))]
+        phases.append(_move(estate, judge, before, state, left))
         before = state
     phases.append(_finish(estate, judge))
     return Plan(

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.cutover.estate import Unit
+from dra_infra.cutover.estate import DELETED, Unit
 from dra_infra.cutover.sides import AWAY, LABEL, MOVED, OPERATOR, Sides
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -96,7 +96,7 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
         if _waits(mapping(value_at(manifest, "spec", "strategy"))):
             says += "; it waits at a step until it is promoted"
             promote = ["argo", "rollouts", "promote", ref.name, "--full"]
-    if ref.kind in ("ReplicaSet", "ReplicationController") or value_at(manifest, *_STRATEGY) == "OnDelete":
+    if ref.kind in DELETED or value_at(manifest, *_STRATEGY) == "OnDelete":
         says, then = f"{says}: these are deleted", ["delete", "pods", "-l", labels] if labels else []
     if ref.kind == "CronJob":
         says += "; Jobs of before whose pods are drained ask the plugin again: delete those that wait"

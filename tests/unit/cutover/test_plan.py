@@ -388,6 +388,37 @@ def test_running_pods_of_leaving_nodes_are_named():
     assert [[str(ref) for ref in each.evicted] for each in found.phases[1:-1]] == [[], ["Pod ml/a-1"]]
 
 
+@pytest.mark.parametrize("is_read", [False, True])
+def test_pods_of_workloads_that_have_moved_are_no_longer_there(is_read: bool):
+    def made_by(kind: str, owner: str, node: str) -> dict[str, Any]:
+        owners = [{"kind": kind, "name": owner, "controller": True}]
+        labels = {"app": owner, "pod-template-hash": "5c4"}
+        return bare_pod(f"{owner}-1", 8, node, ownerReferences=owners, labels=labels)
+
+    running = [
+        made_by("ReplicaSet", "chat-5c4", "hgx-h100-2"),
+        made_by("Job", "nightly-17", "hgx-h100-1"),
+        made_by("Job", "train", "hgx-h100-2"),
+    ]
+    spec = job("nightly", 1, 8)["spec"]
+    cron = {**job("nightly", 1, 8), "kind": "CronJob", "spec": {"jobTemplate": {"spec": spec}}}
+    above = {
+        "chat-5c4-1": ("Deployment", "ml", "chat"),
+        "nightly-17-1": ("CronJob", "ml", "nightly"),
+        "train-1": ("Job", "ml", "train"),
+    }
+    more = {"owners": lambda key: (key, above[key[2]])} if is_read else {}
+    found = plan(
+        [deployment("chat", 1, 8), job("train", 1, 8), cron], "hgx-h100 x 3", running=running, **more
+    )
+    # A CronJob that has changed keeps the Jobs that run.
+    assert [(*map(str, each.moves), *(pod.name for pod in each.evicted)) for each in found.phases[1:-1]] == [
+        ("CronJob ml/nightly",),
+        ("Deployment ml/chat", "nightly-17-1"),
+        ("Job ml/train", "train-1"),
+    ]
+
+
 def of_daemon_set(name: str, node: str) -> dict[str, Any]:
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1", "controller": True}
     spec = daemon_set("d", 1)["spec"]["template"]["spec"]
