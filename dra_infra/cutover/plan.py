@@ -28,12 +28,15 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict
 from dra_infra.review.rollout import Outlook
 from dra_infra.review.running import Key, key_of, owners_of
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
 """Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""
+
+_NOT_READY: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 _WORST: Final[tuple[JointAnswer, ...]] = ("never", "not-decided", "depends-on-order", "always")
 
@@ -261,8 +264,11 @@ def _is_ours(manifest: Mapping[str, Any]) -> bool:
 
 
 def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -> Iterator[str]:
-    """Pods that run and are not among the manifests, and DaemonSets: what becomes of them nobody said."""
+    """Nodes that are not ready; pods that run and are not among the manifests, and DaemonSets: what becomes of them nobody said."""
     nodes = [each for each in sides.fleet.nodes if each.name in sides.offered]
+    if away := [each.name for each in nodes if any(taint.key in _NOT_READY for taint in each.taints)]:
+        what = "bring it back before, or delete the node"
+        yield f"a drain and the waits behind it have no end on a node that is not ready: {join_words(away, most=12)}; {what}"
     ours = {(each.namespace or "default", each.name) for each in estate.daemons(nodes)}
     for each in estate.daemons(nodes, list(filter(asks_plugin, running))):
         if (each.namespace or "default", each.name) not in ours:

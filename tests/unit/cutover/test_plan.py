@@ -702,6 +702,18 @@ def test_pods_on_tainted_nodes_count_with_the_toleration_that_admission_added(
     assert found.phases[0].joint.works
 
 
+@pytest.mark.parametrize("state", ["not-ready", "unreachable"])
+def test_a_node_that_is_not_ready_leaves_the_plan_open_with_what_to_do(state: str):
+    first, *others = load_fleet("hgx-h100 x 3", kubernetes="1.34").nodes
+    taint = NodeTaint(key=f"node.kubernetes.io/{state}", effect="NoExecute")
+    nodes = (replace(first, taints=(taint,)), *others)
+    found = plan([deployment("a", 1, 8)], replace(load_fleet("hgx-h100 x 3", kubernetes="1.34"), nodes=nodes))
+    (reason,) = found.reasons
+    assert "not ready: hgx-h100-0; bring it back before, or delete the node" in reason
+    assert found.verdict == "not-decided"
+    assert not found.works
+
+
 @pytest.mark.parametrize("kubernetes", ["1.34", "1.37"])
 def test_pods_of_the_plugin_that_no_node_lets_in_fit_in_no_phase(kubernetes: str):
     found = plan(
