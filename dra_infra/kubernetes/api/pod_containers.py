@@ -27,6 +27,7 @@ class PodContainer:
         is_init: Whether it is one of the init containers.
         is_lasting: Whether it runs as long as the pod: all but init containers that end.
         claims: Entries of the pod's claims that it uses, in the order written.
+        limits: Resources of which it has a limit.
     """
 
     name: str
@@ -34,6 +35,7 @@ class PodContainer:
     is_init: bool = False
     is_lasting: bool = True
     claims: tuple[str, ...] = ()
+    limits: frozenset[str] = frozenset()
 
     @property
     def amounts(self) -> dict[str, Fraction]:
@@ -60,14 +62,15 @@ def read_containers(spec: Mapping[str, Any]) -> list[PodContainer]:
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(mappings(spec.get(kind))):
             lasting = kind == "containers" or container.get("restartPolicy") == "Always"
-            claims = mappings(mapping(container.get("resources")).get("claims"))
+            resources = mapping(container.get("resources"))
             found.append(
                 PodContainer(
                     name=str(container.get("name") or ""),
                     requests=read_requests(container, f"{kind}[{index}]"),
                     is_init=kind == "initContainers",
                     is_lasting=lasting,
-                    claims=tuple(str(claim.get("name")) for claim in claims),
+                    claims=tuple(str(claim.get("name")) for claim in mappings(resources.get("claims"))),
+                    limits=frozenset(map(str, mapping(resources.get("limits")))),
                 )
             )
     return found

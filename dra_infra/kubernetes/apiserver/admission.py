@@ -119,8 +119,10 @@ Use = Counter[str]
 DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 _IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
-_WANTED: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory"})
-"""Keys of quotas that let no container be silent about its request."""
+_WANTED: Final = frozenset(
+    {f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")}
+)
+"""Keys of quotas that let no container be silent about its request, or its limit."""
 _LOOKED_AT: Final = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -305,19 +307,23 @@ class Quotas:
         return max(min(left, default=sys.maxsize), 0)
 
     def find_unset(self, namespace: str, spec: Mapping[str, Any]) -> str:
-        """The first quota that refuses a pod because a container does not say what it requests; empty for none.
+        """The first quota that refuses a pod because a container does not say what it requests, or its limit; empty for none.
 
-        A quota of cpu or memory wants a request of each container. Source: podEvaluator.Constraints in
-        pkg/quota/v1/evaluator/core/pods.go.
+        A quota of cpu or memory wants a request of each container, and one of limits.cpu or limits.memory a limit. Source:
+        podEvaluator.Constraints in pkg/quota/v1/evaluator/core/pods.go.
         """
         containers = [] if mapping(spec.get("resources")) else read_containers(spec)
         for name, limits in sorted(self._hard.get(namespace or "default", {}).items()):
             for key in sorted(_WANTED & limits.keys()):
+                resource, is_limit = key.rpartition(".")[2], key.startswith("limits.")
                 for each in containers:
-                    if key.removeprefix("requests.") not in each.requests:
+                    if resource not in (each.limits if is_limit else each.requests):
+                        silent = (
+                            f"has no limit of {resource}" if is_limit else "does not say how much it requests"
+                        )
                         return (
                             f"ResourceQuota {namespace or 'default'}/{name} limits {key}, "
-                            f"and container {each.name} does not say how much it requests"
+                            f"and container {each.name} {silent}"
                         )
         return ""
 

@@ -324,6 +324,17 @@ def test_a_template_that_is_not_migrated_keeps_the_plugin_for_ever():
     assert not found.works
 
 
+@pytest.mark.parametrize(("limits", "works"), [({}, False), ({"cpu": "2"}, True)])
+def test_a_quota_on_limits_refuses_pods_without_one_in_every_phase(limits: dict[str, str], works: bool):
+    held, pods = quota(16), deployment("a", 1, 8)
+    held["spec"]["hard"]["limits.cpu"] = "4"
+    (container,) = pods["spec"]["template"]["spec"]["containers"]
+    container["resources"]["limits"] |= limits
+    found = plan([held, pods], "hgx-h100 x 2")
+    assert found.works == works
+    assert ("and container main has no limit of cpu" in str(found.phases[0].joint)) != works
+
+
 def test_queues_of_kueue_have_both_keys_until_the_plugin_goes():
     found = plan([queue(one=8, two=4), deployment("a", 1, 8)], "hgx-h100 x 2")
     keys = [dict(each.keys) for phase in found.phases for each in phase.quotas]
