@@ -310,7 +310,7 @@ def _find_like(
             parts = (WHOLE_GPU,) if profile else [it for it in {**served, **given} if it.startswith(_MIG)]
             if own == (product, count or own[1]) and all(served.get(it) == given.get(it) for it in parts):
                 return hardware.name, _slices_as(hardware, each.name, node)
-    if not product or any(each.startswith(_MIG) for each in given):
+    if not product:
         return None
     machine = str(labels.get(INSTANCE_TYPE) or "")
     known = _known()
@@ -335,6 +335,14 @@ def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares:
     served = read_node_labels([labels]) or DevicePlugin()
     shared = served.replicas.get(WHOLE_GPU)
     options = ""
+    held = {name: at for name, at in node.allocatable.items() if is_of_plugin(name) and at not in ("", "0")}
+    if parts := {name: Quantity.parse(at).value / gpus for name, at in held.items() if name.startswith(_MIG)}:
+        # Machines have the same MIG devices on each GPU, and whole GPUs beside these are none of them.
+        is_even = all(number.denominator == 1 for number in parts.values())
+        if not is_even or parts.keys() != held.keys() or parts.keys() & served.replicas.keys():
+            return None
+        said = (f"{name.removeprefix(_MIG)}*{number}" for name, number in sorted(parts.items()))
+        return f" mig={'+'.join(said)}"
     for profile in served.profiles:
         name = f"{WHOLE_GPU}.shared" if shared is not None and shared.renamed else WHOLE_GPU
         devices = (
@@ -374,12 +382,15 @@ def _versions_of(node: Node) -> dict[str, DeviceAttribute]:
 
 def _not_known(node: Node, given: Mapping[str, str]) -> Problem:
     labels = as_discovered(node.labels)
-    parts = "".join(f" and {name}: {amount}" for name, amount in given.items() if name.startswith(_MIG))
+    product, count = labels.get(_PRODUCT), labels.get(_COUNT)
+    parts = join_words([f"{name}: {amount}" for name, amount in sorted(given.items())], most=12)
+    message = f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {product!r} and {_COUNT} {count!r}"
+    if (product, count) in _known().values():
+        message = f"it gives out {parts} by the plugin, and no machine with its labels has these as the same devices on each of {count} GPUs"
     return Problem(
         path=f"Node {node.name}",
         code="hardware-not-known",
-        message=f"it gives out GPUs by the plugin, and no machine is known with {_PRODUCT} {labels.get(_PRODUCT)!r} and "
-        f"{_COUNT} {labels.get(_COUNT)!r}{parts}, so nobody knows what the driver will publish there",
+        message=f"{message}, so nobody knows what the driver will publish there",
         hint="name hardware with these labels by --fleet: a file of one node and its slices, or 'a100-80gb x 1 mig=1g.10gb*7' for MIG devices",
     )
 

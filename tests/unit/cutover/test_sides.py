@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -368,19 +370,11 @@ def test_hardware_that_is_named_says_what_a_node_will_publish():
     assert len(sides.fleet.slices[0].spec.devices or ()) == 8
 
 
-def test_a_node_with_mig_devices_of_the_plugin_is_not_guessed():
-    fleet = load_fleet("a100-80gb x 1")
-    node = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, "nvidia.com/mig-1g.10gb": "56"})
-    with pytest.raises(FleetError) as raised:
-        as_it_is(replace(fleet, nodes=(node,), slices=()))
-    assert {each.code for each in raised.value.problems} == {"hardware-not-known"}
-
-
 def mig_node(**amounts: str) -> Fleet:
     """A node of H100s with these resources of the plugin, by the last part of their names."""
     fleet = load_fleet("hgx-h100 x 1")
     given = {f"nvidia.com/{name.replace('_', '-')}": amount for name, amount in amounts.items()}
-    given = {name.replace("1g-10gb", "1g.10gb"): amount for name, amount in given.items()}
+    given = {re.sub(r"(\dg)-", r"\1.", name): amount for name, amount in given.items()}
     node = replace(fleet.nodes[0], allocatable={**fleet.nodes[0].allocatable, **given})
     return replace(fleet, nodes=(node,), slices=())
 
@@ -394,6 +388,35 @@ def test_hardware_with_the_same_mig_devices_says_what_a_node_will_publish():
     with pytest.raises(FleetError) as raised:
         as_it_is(mig_node(mig_1g_10gb="55"), named)
     assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
+
+
+def test_a_node_of_strategy_mixed_has_the_slices_of_its_machine_with_the_same_mig_devices_on_each_gpu():
+    sides = as_it_is(mig_node(gpu="0", mig_1g_10gb="32", mig_3g_40gb="8"))
+    profiles = Counter(
+        str((device.attributes or {})["profile"].string)
+        for each in sides.fleet.slices
+        for device in each.spec.devices or ()
+    )
+    assert profiles == {"1g.10gb": 32, "3g.40gb": 8}
+    assert "what hgx-h100 mig=1g.10gb*4+3g.40gb*1 does" in sides.notes[0]
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        {"mig_1g_10gb": "55"},
+        # Seven of a GPU are the most.
+        {"mig_1g_10gb": "64"},
+        {"gpu": "4", "mig_1g_10gb": "24"},
+    ],
+)
+def test_a_node_whose_gpus_have_different_mig_devices_is_not_guessed(amounts: dict[str, str]):
+    with pytest.raises(FleetError) as raised:
+        as_it_is(mig_node(**amounts))
+    (problem,) = raised.value.problems
+    assert problem.code == "hardware-not-known"
+    assert f"nvidia.com/mig-1g.10gb: {amounts['mig_1g_10gb']}" in problem.message
+    assert "the same devices on each of 8 GPUs" in problem.message
 
 
 def test_a_resource_that_the_plugin_no_longer_gives_out_counts_for_nothing():
