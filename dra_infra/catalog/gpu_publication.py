@@ -34,23 +34,14 @@ from dra_infra.catalog.node_groups import (
     shareable_capacity,
 )
 from dra_infra.catalog.records import gpu_products
-from dra_infra.kubernetes.api.resource_slice import (
-    Counter,
-    CounterSet,
-    Device,
-    DeviceCounterConsumption,
-)
+from dra_infra.kubernetes.api.resource_slice import Counter, CounterSet, Device, DeviceCounterConsumption
 
 _PARTITIONS = ("gpuModuleID", "partition1", "partition2", "partition4", "partition8")
 _NVIDIA_VENDOR = "0x10de"
 
 
 def whole_gpu(
-    group: NodeGroup,
-    minor: int,
-    *,
-    capacity: Mapping[str, str] | None = None,
-    without: Iterable[str] = (),
+    group: NodeGroup, minor: int, *, capacity: Mapping[str, str] | None = None, without: Iterable[str] = ()
 ) -> DevicePattern:
     """The GPU as one device.
 

@@ -10,14 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.vocabulary import read_data
 
-ENGINES: Final = (
-    "multiprocessors",
-    "copy_engines",
-    "decoders",
-    "encoders",
-    "jpeg_engines",
-    "ofa_engines",
-)
+ENGINES: Final = ("multiprocessors", "copy_engines", "decoders", "encoders", "jpeg_engines", "ofa_engines")
 """The fields of a profile that the driver publishes as capacities beside memory."""
 
 

@@ -82,12 +82,7 @@ class Bounds:
     """
 
     def __init__(
-        self,
-        free: FreeFleet,
-        workloads: Sequence[tuple[Workload, PodPlan]],
-        states: States,
-        *,
-        is_tied: bool,
+        self, free: FreeFleet, workloads: Sequence[tuple[Workload, PodPlan]], states: States, *, is_tied: bool
     ) -> None:
         plans = {workload.owner: plan for workload, plan in workloads}
         self._free = free

@@ -301,10 +301,7 @@ def find_unknown(value: Any, path: str) -> list[str]:
 
 
 def read_demand(
-    manifest: Mapping[str, Any],
-    ref: ObjectRef,
-    classes: Mapping[str, Mapping[str, Any]],
-    release: Release,
+    manifest: Mapping[str, Any], ref: ObjectRef, classes: Mapping[str, Mapping[str, Any]], release: Release
 ) -> Demand | Undecided:
     """Reads the demand of a ResourceClaim or ResourceClaimTemplate, or why it is not known here.
 

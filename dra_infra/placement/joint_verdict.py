@@ -24,14 +24,7 @@ from dra_infra.placement.fillings import (
     group_pods,
 )
 from dra_infra.placement.free_fleet import FreeFleet
-from dra_infra.placement.integer_programs import (
-    NO_SOLVER,
-    SECONDS,
-    Assignment,
-    close_nodes,
-    has_solver,
-    pack,
-)
+from dra_infra.placement.integer_programs import NO_SOLVER, SECONDS, Assignment, close_nodes, has_solver, pack
 from dra_infra.placement.orders import Player, find_full, find_short, walk
 from dra_infra.placement.placement import JointVerdict, Order
 

@@ -159,10 +159,7 @@ def show_crowd(seats: int, number: int) -> str:
 
 
 _EXCLUSIVE: Final = {
-    "JobSet": (
-        "alpha.jobset.sigs.k8s.io/exclusive-topology",
-        ("spec", "replicatedJobs", "*", "replicas"),
-    ),
+    "JobSet": ("alpha.jobset.sigs.k8s.io/exclusive-topology", ("spec", "replicatedJobs", "*", "replicas")),
     "LeaderWorkerSet": ("leaderworkerset.sigs.k8s.io/exclusive-topology", ("spec", "replicas")),
 }
 """By kind, annotations by which each Job or group has a domain of nodes of its own, and how many there are: setExclusiveAffinities in

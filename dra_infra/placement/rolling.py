@@ -139,10 +139,7 @@ def _is_decided(workloads: Mapping[ObjectRef, Workload], rollover: Rollover) -> 
 
 
 def _fill(
-    board: _Board,
-    workloads: Mapping[ObjectRef, Workload],
-    moving: Sequence[Rollover],
-    new: set[ObjectRef],
+    board: _Board, workloads: Mapping[ObjectRef, Workload], moving: Sequence[Rollover], new: set[ObjectRef]
 ) -> None:
     """Place what runs before."""
     running = {

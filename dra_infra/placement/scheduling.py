@@ -36,13 +36,7 @@ from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.objects import find_lacking, name_policies
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import (
-    JointVerdict,
-    Order,
-    Placement,
-    Reason,
-    WorkloadPlacement,
-)
+from dra_infra.placement.placement import JointVerdict, Order, Placement, Reason, WorkloadPlacement
 
 ORDERS_LEFT: Final = "orders-not-all-tried"
 """Code of a reason why it is open whether pods fit, where they do not in the orders that were tried."""

@@ -16,12 +16,7 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import (
-    Use,
-    count_claim,
-    count_extended_claim,
-    count_pod,
-)
+from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
 from dra_infra.kubernetes.scheduler import node_filters
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.placed_pods import Taken

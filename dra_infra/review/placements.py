@@ -18,12 +18,7 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.growth import place_within_limits
-from dra_infra.placement.placement import (
-    Placement,
-    Reason,
-    Room,
-    WorkloadPlacement,
-)
+from dra_infra.placement.placement import Placement, Reason, Room, WorkloadPlacement
 from dra_infra.program_objects import NotSeen, Program, get_field
 from dra_infra.review.placement_texts import DeviceNames, describe_placement
 from dra_infra.review.running import NOTHING_RUNS, Running

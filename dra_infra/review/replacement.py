@@ -146,12 +146,7 @@ _IMMUTABLE: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Secret"): ("type",),
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
     ("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
-    ("storage.k8s.io", "StorageClass"): (
-        "parameters",
-        "provisioner",
-        "reclaimPolicy",
-        "volumeBindingMode",
-    ),
+    ("storage.k8s.io", "StorageClass"): ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
 }
 _IF_IMMUTABLE: Final = ("binaryData", "data", "immutable", "stringData")
 _POD_CHANGES: Final = frozenset(

@@ -15,15 +15,7 @@ from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
-from dra_infra.program_objects import (
-    SECRET,
-    UNKNOWN,
-    EnginePreview,
-    Locate,
-    NotSeen,
-    PolicyFinding,
-    Program,
-)
+from dra_infra.program_objects import SECRET, UNKNOWN, EnginePreview, Locate, NotSeen, PolicyFinding, Program
 from dra_infra.review.changes import (
     ACTIONS,
     Action,

@@ -130,10 +130,7 @@ def _check_subrequest(
 
 
 def _check_leaf(
-    leaf: ExactDeviceRequest | DeviceSubRequest,
-    path: str,
-    context: ClaimContext,
-    name: str,
+    leaf: ExactDeviceRequest | DeviceSubRequest, path: str, context: ClaimContext, name: str
 ) -> Iterator[FieldError]:
     # The generated rules know the class name of subrequests only: v1beta1 has that of `exactly` elsewhere.
     in_ladder = isinstance(leaf, DeviceSubRequest)
@@ -210,10 +207,7 @@ def _check_tolerated_value(toleration: DeviceToleration, path: str, unit: str) -
 
 
 def _check_derived_attributes(
-    leaf: ExactDeviceRequest | DeviceSubRequest,
-    path: str,
-    context: ClaimContext,
-    name: str,
+    leaf: ExactDeviceRequest | DeviceSubRequest, path: str, context: ClaimContext, name: str
 ) -> Iterator[FieldError]:
     derived = leaf.derived_attributes
     if not derived:

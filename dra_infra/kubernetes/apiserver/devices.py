@@ -224,10 +224,7 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
     yield from _check_attributes(device.attributes, f"{path}.attributes", release)
     if release.number < 37 or old is None or not _same_capacity(old, device):
         yield from check_capacities(
-            device.capacity,
-            f"{path}.capacity",
-            release,
-            is_shareable=bool(device.allow_multiple_allocations),
+            device.capacity, f"{path}.capacity", release, is_shareable=bool(device.allow_multiple_allocations)
         )
     if release.number < 35 or old is None or not _same_taints(old, device):
         yield from check_items(

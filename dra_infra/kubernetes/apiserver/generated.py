@@ -141,10 +141,7 @@ def _check_leaf(
     yield from check_items(leaf.selectors, f"{path}.selectors", None, size_rule="selectors.size")
     if leaf.allocation_mode not in ("", "All", "ExactCount"):
         yield not_supported(
-            "request.allocation-mode",
-            f"{path}.allocationMode",
-            leaf.allocation_mode,
-            ("All", "ExactCount"),
+            "request.allocation-mode", f"{path}.allocationMode", leaf.allocation_mode, ("All", "ExactCount")
         )
     for index, toleration in enumerate(leaf.tolerations or ()):
         yield from check_toleration(toleration, f"{path}.tolerations[{index}]", release, generated=True)

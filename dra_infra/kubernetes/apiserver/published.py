@@ -13,20 +13,10 @@ from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.go_time import canonical_time
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.apiserver.configurations import (
-    check_driver_name,
-    check_selectors,
-)
+from dra_infra.kubernetes.apiserver.configurations import check_driver_name, check_selectors
 from dra_infra.kubernetes.apiserver.devices import check_effect, check_taint
-from dra_infra.kubernetes.apiserver.field_errors import (
-    FieldError,
-    Outcome,
-    invalid,
-)
-from dra_infra.kubernetes.apiserver.generated import (
-    SINCE,
-    merge,
-)
+from dra_infra.kubernetes.apiserver.field_errors import FieldError, Outcome, invalid
+from dra_infra.kubernetes.apiserver.generated import SINCE, merge
 from dra_infra.kubernetes.apiserver.generated_slices import check_generated_slice
 from dra_infra.kubernetes.apiserver.metadata import check_metadata, without_repeated_owners
 from dra_infra.kubernetes.apiserver.slices import check_pool_name, check_slice

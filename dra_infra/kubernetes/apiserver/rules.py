@@ -214,9 +214,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "toleration.value-with-exists": Rule("invalid-toleration", "Exists takes no value", needs=_TAINTS),
     "toleration.value": Rule("invalid-label", "a toleration's value is a label value", needs=_TAINTS),
     "toleration.effect": Rule(
-        "unsupported-value",
-        "a toleration's effect is one of the device taint effects",
-        needs=_TAINTS,
+        "unsupported-value", "a toleration's effect is one of the device taint effects", needs=_TAINTS
     ),
     "derived.size": Rule(
         "too-many-items", "there are at most 32 derived attributes", needs=_DERIVED, since=37
@@ -228,16 +226,10 @@ RULES: Final[Mapping[str, Rule]] = {
         "missing-field", "a derived attribute has a name", needs=_DERIVED, since=37
     ),
     "derived.name-format": Rule(
-        "invalid-attribute-name",
-        "a derived attribute's name is fully qualified",
-        needs=_DERIVED,
-        since=37,
+        "invalid-attribute-name", "a derived attribute's name is fully qualified", needs=_DERIVED, since=37
     ),
     "derived.unused": Rule(
-        "derived-attribute-unused",
-        "a constraint uses the derived attribute",
-        needs=_DERIVED,
-        since=37,
+        "derived-attribute-unused", "a constraint uses the derived attribute", needs=_DERIVED, since=37
     ),
     "derived.expression-required": Rule(
         "missing-field", "a derived attribute has an expression", needs=_DERIVED, since=37

@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dra_infra.kubernetes.api.go_text import go_json
-from dra_infra.kubernetes.api.quantity import (
-    BINARY,
-    MAX_INT64,
-    MILLI,
-    NANO,
-    Quantity,
-    nanos,
-)
+from dra_infra.kubernetes.api.quantity import BINARY, MAX_INT64, MILLI, NANO, Quantity, nanos
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,

@@ -17,12 +17,7 @@ from dra_infra.kubernetes.api.resource_claim import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from dra_infra.kubernetes.scheduler.allocator.identity import (
-    AllocationError,
-    Failed,
-    Published,
-    abort,
-)
+from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Failed, Published, abort
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 

@@ -112,13 +112,7 @@ class Taking:
         return True
 
     def _take_device(
-        self,
-        claim: int,
-        wanted: Wanted,
-        published: Published,
-        undone: list[Undo],
-        *,
-        number: int,
+        self, claim: int, wanted: Wanted, published: Published, undone: list[Undo], *, number: int
     ) -> bool:
         has_shares = self._variant.features.consumable_capacity
         is_share = has_shares and published.shareable
