@@ -48,7 +48,7 @@ from dra_infra.process import collector_paused
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import KUBERNETES_SETTING
 from dra_infra.sources.cluster_objects import find_owner, is_beside
-from dra_infra.sources.files import UNANSWERED, SourceObject
+from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
 from dra_infra.target import ClusterTarget
@@ -137,6 +137,8 @@ def run(
     no_nodes = "a plan is of nodes; add --context NAME, --snapshot FILE or --fleet 'hgx-h100 x 4'"
     files_of = ", or --source manifests to change the files of the kustomization"
     way = f"take --output FOLDER{files_of if made and is_kustomization(Path(made)) else ''}"
+    is_read = output is not None and any(os.path.realpath(output) == os.path.realpath(each) for each in paths)
+    elsewhere = "it is the input itself; name another folder"
     two = "a report on standard output and a diff are two outputs; run it once for each"
     said = (
         f"{'it' if mig_profile else 'the configuration'} says what nvidia.com/gpu is; leave --whole-gpus out"
@@ -153,6 +155,7 @@ def run(
         ("--write", write and output is not None, "--output writes elsewhere"),
         ("--write", write and "-" in paths, "standard input cannot be changed"),
         ("--write", write and held, f"{held} stands in no file that could be changed; {way}"),
+        ("--output", is_read, elsewhere if held or to == "components" else f"{elsewhere}, or take --write"),
         ("--plan", plan and to != "claims", "only claims move workload by workload; leave --to out"),
         ("--plan", plan and fleet is None and not snapshot and not is_live, no_nodes),
         (of, whole_gpus and (mig_profile or plugin_config), said),
@@ -168,7 +171,7 @@ def run(
     with progress() as tell, collector_paused():
         tell("reading")
         known = load_workload_kinds(kinds) if kinds else None
-        files = read_inputs(paths, sys.stdin.buffer, making) if paths else None
+        files = read_inputs(paths, sys.stdin.buffer, making, unread=output) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
         cluster, (sources, problems, patches, not_seen) = read_cluster(files, snapshot, account, known, tell)
         plugin = find_plugin(plugin_config, mig_profile, cluster, whole_gpus=whole_gpus)
@@ -231,8 +234,7 @@ def run(
         return EXIT_NO_ANSWER
     fits = placement is None or placement.fits_count == len(placement.workloads)
     works = fits and (planned is None or planned.works) and (placement is None or placement.joint.works)
-    has_errors = any(each.severity == "error" for each in problems)
-    is_open = report.count("decide") or report.refused or has_errors or not works
+    is_open = report.count("decide") or report.refused or _has_errors(problems) or not works
     return 1 if is_open or (check and report.changed) else 0
 
 
@@ -257,7 +259,11 @@ def _write(
     if to != "components":
         files, notes, kept = rewrite_files(sources, migrated)
         return _Written(migrated, [*problems, *kept], notes, files=files)
-    if problems or any(remark.code == NOT_WRITTEN for each in migrated for remark in each.remarks):
+    # What is there twice would be made twice.
+    problems = [replace(each, severity="error") if each.code == TWICE else each for each in problems]
+    if _has_errors(problems) or any(
+        remark.code == NOT_WRITTEN for each in migrated for remark in each.remarks
+    ):
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.cli.migrate_program import program_of
@@ -288,12 +294,17 @@ def _write(
         for number, word, which in absent
         if number
     ]
-    return _Written(result, program.problems, [*program.notes, *notes], program=program)
+    return _Written(result, [*problems, *program.problems], [*program.notes, *notes], program=program)
+
+
+def _has_errors(problems: Sequence[Problem]) -> bool:
+    return any(each.severity == "error" for each in problems)
 
 
 def _put_program(done: _Written, output: Path | None, *, is_printed: bool) -> None:
-    if done.program is None or done.problems:
-        say("no program was written, for it would lack objects")
+    if done.program is None or _has_errors(done.problems):
+        is_twice = any(each.code == TWICE for each in done.problems)
+        say(f"no program was written, for it would {'have objects twice' if is_twice else 'lack objects'}")
     else:
         done.program.write(output, is_printed=is_printed)
 

@@ -36,7 +36,7 @@ from dra_infra.sources.files import (
     find_program,
     read_sources,
 )
-from dra_infra.sources.patches import Patches, find_patches, read_parts
+from dra_infra.sources.patches import Patches, find_patches, find_repeated, read_parts
 
 _HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
 
@@ -153,10 +153,18 @@ def _below(folder: Path, place: Place) -> Place:
     return replace(place, file=(folder / place.file).as_posix())
 
 
-def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs:
+def read_inputs(
+    paths: Sequence[str], stdin: BinaryIO, making: Making, *, unread: Path | None = None
+) -> Inputs:
     """Read the objects in *paths*, as `read_sources` does, and those that programs and kustomizations make.
 
     What is named twice, or lies in a folder that is named too, is read once. An input without any object is a problem.
+
+    Args:
+        paths: Files, folders, or `-` for *stdin*.
+        stdin: Standard input.
+        making: How programs and kustomizations become objects.
+        unread: A folder that is left out of those around it, and told: what an earlier run wrote to it is no input.
 
     Raises:
         ProgramError: The codes of `Making.make`.
@@ -164,7 +172,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     sources: list[SourceObject] = []
     problems: list[Problem] = []
     not_seen: list[NotSeen] = []
-    for path in _without_repeats(paths, making):
+    for path in _without_repeats(paths, making, unread):
         if making.makes(path):
             made, found, hidden = making.make(path)
             sources, problems, not_seen = [*sources, *made], [*problems, *found], [*not_seen, *hidden]
@@ -180,25 +188,39 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making) -> Inputs
     patches = find_patches(list(dict.fromkeys(files)))
     parts, problems = read_parts(problems, patches)
     sources += parts
+    problems += find_repeated(sources, patches)
     if not problems and not any(each.manifest.get("kind") or is_values(each.manifest) for each in sources):
         problems.append(_nothing(Place(file=paths[0]), "there is no object in the input"))
     return Inputs(sources, problems, patches, not_seen)
 
 
-def _without_repeats(paths: Sequence[str], making: Making) -> list[str]:
-    """The inputs, folders of manifests as their files, each once by whatever names it goes."""
+def _without_repeats(paths: Sequence[str], making: Making, unread: Path | None) -> list[str]:
+    """The inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*."""
     real: dict[str, str] = {}
+    left_out = False
     for path in paths:
         is_folder = path != "-" and not making.makes(path) and Path(path).is_dir()
         found = files_in(Path(path)) if is_folder else ()
         # A folder that may not be read is told where it is read.
         files = [each.place.file if isinstance(each, Problem) and each.place else str(each) for each in found]
-        real |= {each: each if each == "-" else os.path.realpath(each) for each in files or [path]}
+        files = files or [path]
+        if is_folder and unread is not None and lies_in(os.path.realpath(unread), path):
+            read = [each for each in files if not lies_in(each, unread)]
+            left_out, files = left_out or read != files, read
+        real |= {each: each if each == "-" else os.path.realpath(each) for each in files}
+    if left_out:
+        print_not_seen([NotSeen(what="folder", name=str(unread), reason="--output writes to it")])
     chosen: dict[str, str] = {}
     # Of a link and its file the file is what is changed.
     for each in sorted(real, key=os.path.islink):
         chosen.setdefault(real[each], each)
     return [each for each in real if chosen[real[each]] == each]
+
+
+def lies_in(file: str | Path, folder: str | Path) -> bool:
+    """True where *file* stands somewhere below *folder*, by whatever names they go; a link stands where it is itself."""
+    file = Path(file)
+    return Path(os.path.realpath(folder)) in Path(os.path.realpath(file.parent), file.name).parents
 
 
 def _nothing(place: Place, message: str) -> Problem:

@@ -8,7 +8,7 @@ REVIEWS: dict[str, str] = {
     "api-version-missing": "an object has a kind and no apiVersion",
     "nothing-checked": "the input holds no object, so there is no answer",
     "lfs-pointer": "a file stands for one that Git LFS did not fetch",
-    "duplicate-object": "an object is written twice in the manifests of a review",
+    "duplicate-object": "an object is written twice in the manifests of a review or a migration",
     "not-utf-8": "a file is not UTF-8",
     "yaml-syntax": "a text is not YAML, or holds values that JSON does not know",
     "yaml-duplicate-key": "a key is written twice in one YAML mapping",

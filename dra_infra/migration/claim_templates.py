@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final
@@ -64,6 +65,15 @@ class ClaimTemplates:
                     at = namespace, str(entry.get("resourceClaimName"))
                     if at in self._claims:
                         self._given[at] = _NOBODY, ""
+        owners = Counter(map(_identify, objects))
+        self.of_copies = {
+            (_identify(each), str(entry.get("resourceClaimTemplateName")))
+            for each in objects
+            if owners[_identify(each)] > 1 and value_at(each, "metadata", "name")
+            for pods in find_pod_templates(each)
+            for entry in mappings(pods.spec.get("resourceClaims"))
+        }
+        """Objects that are there twice, each with a claim template that one of them names: it is not where the others are applied."""
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
@@ -108,6 +118,7 @@ class OwnTemplates:
             *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
             *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),
         )
+        self._identity = _identify(owner)
         self._known: dict[str, str] = {}
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
@@ -158,13 +169,20 @@ class OwnTemplates:
                 if all(there is not None for _, there in found):
                     self._taken.add(name)
                     self._next[entry] = number
-                    return name, [each for each, there in found if not there]
+                    is_elsewhere = (self._identity, name) in self._names.of_copies
+                    return name, [each for each, there in found if is_elsewhere or not there]
         raise AssertionError("numbers do not end")
 
     def _ask(self, name: str, claim: str) -> list[tuple[Any, bool | None]]:
         """By namespace, whether the template is there already; None where the name is not free."""
         take = self._names.take
         return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
+
+
+def _identify(owner: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """API group, kind, namespace and name."""
+    group, metadata = str(owner.get("apiVersion")).rpartition("/")[0], mapping(owner.get("metadata"))
+    return group, str(owner.get("kind")), str(metadata.get("namespace")), str(metadata.get("name"))
 
 
 def _key(value: Any, *, is_shared: bool = False) -> str:

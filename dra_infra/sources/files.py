@@ -39,6 +39,9 @@ NO_VERSION: Final = "api-version-missing"
 NOT_READ: Final = "program-not-read"
 """The code of a program among manifests: nobody knows what it makes."""
 
+TWICE: Final = "duplicate-object"
+"""The code of an object of which there is a copy."""
+
 UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unreadable", "cluster-forbidden"})
 """Codes of problems after which there is no answer about all that was asked."""
 
@@ -169,6 +172,18 @@ def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
             hint=hint.format(folder=Path(source.file).parent.as_posix()),
             place=source.place("runtime"),
         )
+
+
+def written_twice(name: str, first: Place | None, place: Place) -> Problem:
+    """A warning on the second of two copies of an object."""
+    return Problem(
+        path=name,
+        code=TWICE,
+        message=f"is written twice, first at {first}; what is applied last counts",
+        hint="name one folder or file that is applied as a whole, such as one overlay",
+        severity="warning",
+        place=place,
+    )
 
 
 def files_in(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[Path | Problem]:

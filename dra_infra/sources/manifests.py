@@ -28,7 +28,7 @@ from dra_infra.program.project import (
     read_yaml,
 )
 from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
-from dra_infra.sources.files import SourceObject, read_sources
+from dra_infra.sources.files import SourceObject, read_sources, written_twice
 from dra_infra.target import ClusterTarget
 
 _UNNAMED: Final = "*"
@@ -109,7 +109,7 @@ def _side(
             unnamed[urn] += 1
             urn = f"{urn}{unnamed[urn]}"
         elif urn in by_urn:
-            problems.append(_twice(by_urn[urn][0], place))
+            problems.append(written_twice(str(by_urn[urn][0].ref), by_urn[urn][0].place, place))
         each = ProgramObject(urn=urn, manifest=source.manifest, place=place, replacement="in-place")
         by_urn[urn] = each, source
     ordered = sorted(by_urn.values(), key=lambda pair: _rank(pair[0]))
@@ -158,17 +158,6 @@ def _text(value: Any) -> str:
 
 def _rank(each: ProgramObject) -> tuple[str, str, str, str]:
     return each.ref.namespace, each.ref.kind, each.ref.name, each.urn
-
-
-def _twice(former: ProgramObject, place: Place) -> Problem:
-    return Problem(
-        path=str(former.ref),
-        code="duplicate-object",
-        message=f"is written twice, first at {former.place}; what is applied last counts, here the second",
-        hint="name one folder or file that is applied as a whole, such as one overlay",
-        severity="warning",
-        place=place,
-    )
 
 
 def _renamed(problem: Problem, named: Callable[[str], str]) -> Problem:

@@ -21,10 +21,10 @@ from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.program.kustomizations import FILES
+from dra_infra.program.kustomizations import FILES, is_kustomization
 from dra_infra.program.project import MAX_FILE_BYTES, read_yaml
-from dra_infra.sources.cluster_objects import OWNED, migrate_read
-from dra_infra.sources.files import NO_VERSION, SourceObject, SourceText
+from dra_infra.sources.cluster_objects import OWNED, as_owner, migrate_read
+from dra_infra.sources.files import NO_VERSION, SourceObject, SourceText, written_twice
 
 _ABOVE: Final = 8
 """Folders above a file whose kustomizations are looked at, and no folder above the one with `.git`."""
@@ -133,6 +133,32 @@ def is_part(manifest: Mapping[str, Any]) -> str:
     return next(
         (f"{at}.{path} has no image" for path, each in containers_of(spec) if not each.get("image")), ""
     )
+
+
+def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator[Problem]:
+    """A warning for each object of a file that was written before: copies that were migrated and others are not told apart.
+
+    Two that kustomizations of their own have are two objects, and parts are none.
+    """
+    seen: dict[tuple[str, ...], tuple[SourceObject, SourceObject]] = {}
+    for each in sources:
+        manifest = each.manifest
+        # What a server names, and what a program or a kustomization makes, is another object each time.
+        if each.is_made or is_no_object(manifest) or not value_at(manifest, "metadata", "name"):
+            continue
+        if patches.of(each.file) or is_part(manifest):
+            continue
+        key = str(manifest.get("apiVersion")).rpartition("/")[0], *as_owner(manifest)
+        former = seen.get(key, ())
+        seen[key] = (former or (each,))[0], each
+        if twin := next((one for one in former if not _are_overlays(each.file, one.file)), None):
+            yield written_twice(str(reference_to(manifest)), twin.start, each.start)
+
+
+def _are_overlays(*files: str) -> bool:
+    """True where each file has a kustomization beside or above it that the other has not."""
+    above = [{each for each in Path(file).parents if is_kustomization(each)} for file in files]
+    return bool(above[0] - above[1] and above[1] - above[0])
 
 
 def migrate_sources(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,6 +198,81 @@ def test_what_a_program_makes_replaces_no_file_of_the_input(folder: Path):
         "--output: prog/objects.yaml and prog/objects.yaml would both be out/prog/objects.yaml" in done.stderr
     )
     assert not (folder / "out").exists()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (".", "--output", "migrated"),
+        (".", "--output", "link/../migrated"),
+        (".", "../base", "--output", "new/migrated"),
+        (".", "--to", "bridge", "--output", "migrated"),
+        (".", "--to", "components", "--output", "infra"),
+        (".", "--write"),
+    ],
+)
+def test_three_runs_write_what_the_first_one_wrote(
+    tmp_path: Path, command: Callable[..., Any], options: tuple[str, ...]
+):
+    base = tmp_path / "base"
+    (base / "below").mkdir(parents=True)
+    (base / "link").symlink_to("below")
+    (base / "serve.yaml").write_text(SERVE)
+    (base / "below" / "chat.yaml").write_text(SERVE.replace("serve", "chat"))
+    run = ("migrate", *options, "--whole-gpus", "--kubernetes", "1.37")
+    done = command(*run, cwd=base)
+    assert (done.code, "not seen" in done.err) == (0, False)
+    first = contents(tmp_path)
+    for _ in range(2):
+        done = command(*run, cwd=base)
+        assert done.code == 0
+        assert ("--output writes to it" in done.err) == ("--output" in options)
+        assert contents(tmp_path) == first
+
+
+@pytest.mark.parametrize(("options", "way"), [((), True), (("--to", "components"), False)])
+def test_a_folder_that_is_read_is_not_written_to(folder: Path, options: tuple[str, ...], *, way: bool):
+    before = contents(folder)
+    done = migrate(folder, "over", "--source", "manifests", "--whole-gpus", *options, "-o", "./over/")
+    assert (done.returncode, "--output: it is the input itself" in done.stderr) == (2, True)
+    assert ("take --write" in done.stderr) == way
+    assert contents(folder) == before
+
+
+def test_a_copy_of_an_object_is_told_and_leaves_no_file_without_its_template(folder: Path):
+    run = ("--source", "manifests", "--whole-gpus")
+    assert migrate(folder, "over", *run, "--output", "over/copy").returncode == 0
+    done = migrate(folder, "over", *run, "--to", "components", "--output", "new")
+    assert (done.returncode, (folder / "new").exists()) == (1, False)
+    assert "no program was written, for it would have objects twice" in done.stderr
+    done = migrate(folder, "over", *run, "--write")
+    assert (done.returncode, done.stderr.count("[duplicate-object]")) == (0, 1)
+    assert (
+        "over/copy/over/serve.yaml:1:1: Deployment ml/serve: is written twice, first at over/serve.yaml:1:1;"
+        in done.stderr
+    )
+    kinds = [each["kind"] for each in read_manifests((folder / "over" / "serve.yaml").read_text())]
+    assert kinds == ["Deployment", "ResourceClaimTemplate"]
+
+
+def test_overlays_parts_and_names_of_the_server_are_no_copies(folder: Path):
+    for name in ("dev", "prod"):
+        overlay = folder / "over" / name
+        overlay.mkdir()
+        (overlay / "kustomization.yaml").write_text(
+            "resources: [serve.yaml]\npatches: [{path: patch.yaml}]\n"
+        )
+        (overlay / "serve.yaml").write_text(SERVE.replace("name: serve,", "generateName: serve,"))
+        (overlay / "quota.yaml").write_text("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\n")
+        (overlay / "patch.yaml").write_text(SERVE)
+    run = ("over", "--source", "manifests", "--whole-gpus")
+    assert "duplicate-object" not in migrate(folder, *run).stderr
+    (folder / "over" / "prod" / "more.yaml").write_text((folder / "over" / "prod" / "quota.yaml").read_text())
+    assert migrate(folder, *run).stderr.count("[duplicate-object]") == 1
 
 
 def test_a_program_is_no_gate_that_is_open(folder: Path):

@@ -97,6 +97,14 @@ def test_an_owner_that_is_there_twice_has_one_name_in_both():
     ]
 
 
+def test_a_copy_that_was_migrated_before_keeps_its_template_to_itself():
+    job = workload("Job", "train", 8)
+    (first,) = migrate_objects([job], WHOLE)
+    assert first.manifest is not None
+    *_, copy = migrate_objects([first.manifest, *first.added, job], WHOLE)
+    assert (copy.manifest, copy.added) == (first.manifest, first.added)
+
+
 def volcano_job(name: str, count: int) -> dict[str, Any]:
     tasks = [{"name": "worker", "template": {"spec": pod_spec(count)}}]
     metadata = {"name": name, "namespace": "ml"}
