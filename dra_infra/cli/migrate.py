@@ -20,7 +20,14 @@ from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.cli.cut_over import plan_cut_over
-from dra_infra.cli.migrate_inputs import Making, find_plugin, read_cluster, read_inputs
+from dra_infra.cli.migrate_inputs import (
+    Making,
+    find_places,
+    find_plugin,
+    not_written,
+    read_cluster,
+    read_inputs,
+)
 from dra_infra.cli.printing import (
     EXIT_NO_ANSWER,
     print_problems,
@@ -33,7 +40,7 @@ from dra_infra.cli.printing import (
 from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
-from dra_infra.errors import InvalidSpecError, Problem, ProgramError
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.bridge import bridge_classes
@@ -324,7 +331,7 @@ def _put_files(
     elif form == "text" and "-" in paths and output is None:
         write_source("".join(each.after for each in files if each.name == "-"))
     if write or output is not None:
-        _write_files([each for each in files if each.is_made or each.before != each.after], output)
+        _write_files([each for each in files if each.is_made or each.before != each.after], paths, output)
     elif files and form == "text" and "-" not in paths and not check:
         is_made = any(each.is_made for each in files)
         way = "--output FOLDER for what the objects look like" if is_made else "--write to change the files"
@@ -388,40 +395,27 @@ def _print_report(report: Report, plan: Plan | None, form: str) -> None:
         say(line)
 
 
-def _write_files(files: Sequence[ChangedFile], output: Path | None) -> None:
-    owners: dict[Path, str] = {}
-    for each in files:
-        file = Path(each.name) if output is None else output / _below(each.name)
-        if file in owners:
-            message = f"{owners[file]} and {each.name} would both be {file}"
-            raise _not_written(
-                "--output", message, "migrate one after the other, each to a folder of its own"
-            )
-        owners[file] = each.name
-    for file, each in zip(owners, files, strict=True):
+def _write_files(files: Sequence[ChangedFile], paths: Sequence[str], output: Path | None) -> None:
+    places = find_places([each.name for each in files], paths, output)
+    for file, each in zip(places, files, strict=True):
         try:
             mode = None if each.is_made or each.name == "-" else Path(each.name).stat().st_mode & 0o777
-            if output is None:
-                _keep(file, mode)
-            else:
-                file.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if os.path.lexists(file):
+                if file.read_bytes() == each.after.encode():
+                    say(f"{file} is there already")
+                    continue
+                _keep(file)
             put_in_place(file, each.after.encode(), mode)
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror or error}"
-            option = "--output" if output else "--write"
-            raise _not_written(option, message, "name a folder that may be written to") from error
+            raise not_written(output, message, "name a folder that may be written to") from error
         say(f"wrote {file}")
 
 
-def _below(name: str) -> Path:
-    """Where a file goes in another folder: below it whatever its path says, so that no `..` leads out of it."""
-    file = Path("objects.yaml" if name == "-" else name)
-    return Path(*(part for part in file.parts if part not in ("..", file.anchor)))
-
-
-def _keep(file: Path, mode: int | None) -> None:
+def _keep(file: Path) -> None:
     """Keeps what the file holds beside it, under the first name that nothing else is kept under."""
-    content = file.read_bytes()
+    content, mode = file.read_bytes(), file.stat().st_mode & 0o777
     for number in itertools.count(1):
         kept = file.with_name(f"{file.name}{BACKUP}{f'.{number}' if number > 1 else ''}")
         if not os.path.lexists(kept):
@@ -429,7 +423,3 @@ def _keep(file: Path, mode: int | None) -> None:
             return
         if kept.is_file() and not kept.is_symlink() and kept.read_bytes() == content:
             return
-
-
-def _not_written(option: str, message: str, hint: str) -> ProgramError:
-    return ProgramError.of(path=option, code="report-not-written", message=message, hint=hint)

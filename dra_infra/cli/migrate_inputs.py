@@ -17,7 +17,7 @@ from dra_infra.cli.printing import print_problems
 from dra_infra.cli.settings import check_settings, read_program, read_snapshot
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
-from dra_infra.errors import Place, Problem, ProblemsError
+from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
@@ -221,6 +221,49 @@ def lies_in(file: str | Path, folder: str | Path) -> bool:
     """True where *file* stands somewhere below *folder*, by whatever names they go; a link stands where it is itself."""
     file = Path(file)
     return Path(os.path.realpath(folder)) in Path(os.path.realpath(file.parent), file.name).parents
+
+
+def find_places(names: Sequence[str], paths: Sequence[str], output: Path | None) -> list[Path]:
+    """Where each file of the input *paths* is written: where it is, which is what its link leads to, or below *output*.
+
+    Raises:
+        ProgramError: `report-not-written` for a link that leads out of the input, for two files of one place in *output*, and for
+            a link or a file of the input there.
+    """
+    folders = {os.path.realpath(each if Path(each).is_dir() else Path(each).parent) for each in paths}
+    # A folder around that of --output has nothing of the input there.
+    kept = {
+        os.path.realpath(each) for each in paths if not (output and lies_in(os.path.realpath(output), each))
+    }
+    places: dict[Path, str] = {}
+    for name in names:
+        file = Path(name) if output is None else output / _below_output(name)
+        is_link = os.path.islink(file)  # noqa: PTH114  (who may not look there is told so when it is written)
+        real = Path(os.path.realpath(file))
+        around = {str(each) for each in (real, *real.parents)}
+        if file in places:
+            message = f"{places[file]} and {name} would both be {file}"
+            raise not_written(output, message, "migrate one after the other, each to a folder of its own")
+        if output and (is_link or around & kept):
+            message = f"{file} is {'a link' if is_link else 'of the input'}, and is not replaced"
+            raise not_written(output, message, "name another folder; --write changes files in place")
+        if is_link and not around & folders:
+            message = f"{name} is a link that leads out of the input, to {real}"
+            raise not_written(output, message, "name that file, or take --output FOLDER")
+        places[Path(os.path.relpath(real)) if is_link else file] = name
+    return list(places)
+
+
+def _below_output(name: str) -> Path:
+    """Where a file goes in another folder: below it whatever its path says, so that no `..` leads out of it."""
+    file = Path("objects.yaml" if name == "-" else name)
+    return Path(*(part for part in file.parts if part not in ("..", file.anchor)))
+
+
+def not_written(output: Path | None, message: str, hint: str) -> ProgramError:
+    """`report-not-written`, for `--output` where that was taken."""
+    option = "--output" if output else "--write"
+    return ProgramError.of(path=option, code="report-not-written", message=message, hint=hint)
 
 
 def _nothing(place: Place, message: str) -> Problem:

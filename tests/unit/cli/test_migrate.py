@@ -346,15 +346,72 @@ def test_standard_input_is_objects_in_another_folder(folder: Path):
     assert [each.name for each in (folder / "new").iterdir()] == ["objects.yaml"]
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(folder: Path):
-    outside = folder / "outside"
-    outside.write_text(SERVE)
+def test_a_link_stays_and_what_it_leads_to_in_the_input_is_changed_and_kept(folder: Path):
     inside = folder / "inside"
     inside.mkdir()
-    (inside / "link.yaml").symlink_to(outside)
-    assert migrate(folder, "inside", "--whole-gpus", "--write").returncode == 0
-    assert outside.read_text() == SERVE
-    assert not (inside / "link.yaml").is_symlink()
+    (folder / "serve.yaml").rename(inside / "text")
+    (inside / "link.yaml").symlink_to("text")
+    (folder / "link").symlink_to("inside")
+    for _ in range(3):
+        assert migrate(folder, "link", "--whole-gpus", "--write").returncode == 0
+    assert (inside / "link.yaml").readlink() == Path("text")
+    assert len(read_manifests((inside / "text").read_text())) == 2
+    assert (inside / "text.orig").read_text() == SERVE
+    assert sorted(each.name for each in inside.iterdir()) == ["link.yaml", "text", "text.orig"]
+
+
+@pytest.mark.parametrize("path", ["inside", "inside/link.yaml"])
+def test_a_link_that_leads_out_of_the_input_is_refused_before_anything_is_written(folder: Path, path: str):
+    inside = folder / "inside"
+    inside.mkdir()
+    (inside / "a.yaml").write_text(SERVE.replace("serve", "chat"))
+    (inside / "link.yaml").symlink_to(folder / "serve.yaml")
+    done = migrate(folder, path, "--whole-gpus", "--write")
+    assert (done.returncode, "[report-not-written]" in done.stderr) == (2, True)
+    assert "--write: inside/link.yaml is a link that leads out of the input, to " in done.stderr
+    assert (folder / "serve.yaml").read_text() == SERVE
+    assert sorted(each.name for each in inside.iterdir()) == ["a.yaml", "link.yaml"]
+    assert migrate(folder, path, "--whole-gpus", "--output", "new").returncode == 0
+    assert (folder / "new" / "inside" / "link.yaml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("paths", "output"),
+    [
+        (("below/serve.yaml",), "."),
+        (("below",), "."),
+        (("below", "other.yaml"), "link"),
+        ((".", "serve.yaml"), "below"),
+        (("serve.yaml",), "links"),
+    ],
+)
+def test_another_folder_never_gets_a_file_in_the_place_of_one_of_the_input(
+    folder: Path, paths: tuple[str, ...], output: str
+):
+    (folder / "below").mkdir()
+    (folder / "below" / "serve.yaml").write_text(SERVE.replace("serve:1", "serve:2"))
+    (folder / "link").symlink_to(".")
+    (folder / "links").mkdir()
+    (folder / "links" / "serve.yaml").symlink_to("../other.yaml")
+    if paths[0] == ".":
+        paths = (*paths, "below/serve.yaml")
+    before = {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()}
+    done = migrate(folder, *paths, "--whole-gpus", "--output", output)
+    assert (done.returncode, "serve.yaml is " in done.stderr) == (2, True)
+    assert "and is not replaced [report-not-written]\n  hint: name another folder" in done.stderr
+    assert {each: each.read_bytes() for each in folder.rglob("*") if each.is_file()} == before
+
+
+def test_what_another_folder_had_is_kept_where_it_differs(folder: Path):
+    new = folder / "new"
+    for text in (SERVE, SERVE.replace("serve:1", "serve:2"), SERVE.replace("serve:1", "serve:2")):
+        (folder / "serve.yaml").write_text(text)
+        done = migrate(folder, "serve.yaml", "--whole-gpus", "--output", "new")
+        assert done.returncode == 0
+    assert "new/serve.yaml is there already\n" in done.stderr
+    assert sorted(each.name for each in new.iterdir()) == ["serve.yaml", "serve.yaml.orig"]
+    assert "serve:1 " in (new / "serve.yaml.orig").read_text()
+    assert "serve:2 " in (new / "serve.yaml").read_text()
 
 
 def test_objects_that_stay_as_they_are_are_known_to_the_others(folder: Path):
