@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sys
@@ -30,6 +31,7 @@ from dra_infra.cli.migrate_inputs import (
 )
 from dra_infra.cli.printing import (
     EXIT_NO_ANSWER,
+    NO_ROOM,
     print_problems,
     progress,
     put_in_place,
@@ -398,6 +400,7 @@ def _print_report(report: Report, plan: Plan | None, form: str) -> None:
 def _write_files(files: Sequence[ChangedFile], paths: Sequence[str], output: Path | None) -> None:
     places = find_places([each.name for each in files], paths, output)
     for file, each in zip(places, files, strict=True):
+        made = [folder for folder in file.parents if not os.path.lexists(folder)]
         try:
             mode = None if each.is_made or each.name == "-" else Path(each.name).stat().st_mode & 0o777
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -408,8 +411,12 @@ def _write_files(files: Sequence[ChangedFile], paths: Sequence[str], output: Pat
                 _keep(file)
             put_in_place(file, each.after.encode(), mode)
         except OSError as error:
+            for folder in made:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            hint = "make room there" if error.errno in NO_ROOM else "name a folder that may be written to"
             message = f"{file} cannot be written: {error.strerror or error}"
-            raise not_written(output, message, "name a folder that may be written to") from error
+            raise not_written(output, message, hint) from error
         say(f"wrote {file}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -412,6 +413,25 @@ def test_what_another_folder_had_is_kept_where_it_differs(folder: Path):
     assert sorted(each.name for each in new.iterdir()) == ["serve.yaml", "serve.yaml.orig"]
     assert "serve:1 " in (new / "serve.yaml.orig").read_text()
     assert "serve:2 " in (new / "serve.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"), [(errno.ENOSPC, "make room there"), (errno.EACCES, "name a folder that may be")]
+)
+def test_what_cannot_be_written_leaves_no_folder_and_says_what_to_do(
+    folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, number: int, hint: str
+):
+    def refuse(*_: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    (folder / "there").mkdir()
+    before = sorted(folder.rglob("*"))
+    monkeypatch.setattr("dra_infra.cli.migrate.put_in_place", refuse)
+    done = command("migrate", "serve.yaml", "--whole-gpus", "--output", "there/a/b", cwd=folder)
+    assert (done.code, "report-not-written" in done.codes) == (2, True)
+    assert f"there/a/b/serve.yaml cannot be written: {os.strerror(number)}" in done.err
+    assert f"  hint: {hint}" in done.err
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_objects_that_stay_as_they_are_are_known_to_the_others(folder: Path):
