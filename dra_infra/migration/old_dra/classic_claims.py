@@ -21,14 +21,19 @@ from dra_infra.migration.old_dra.objects import (
     meant_in,
     text,
 )
-from dra_infra.migration.old_dra.parameters import Meant, is_class_parameters, is_parameters, read_parameters
+from dra_infra.migration.old_dra.parameters import (
+    MIG_CLASS,
+    Meant,
+    is_parameters,
+    read_class_parameters,
+    read_parameters,
+)
 from dra_infra.migration.old_dra.selectors import from_named_resources
 from dra_infra.migration.old_dra.shapes import NODE_SELECTOR, without, without_old_finalizer
+from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver
 
 _NO_CONTROLLER: Final = "nothing is to be done: a claim is allocated when its first pod is scheduled"
-
-
 _OF_CLASS: Final = (
     *("apiVersion", "kind", "metadata", "spec", "status"),
     *("driverName", "parametersRef", "suitableNodes", "structuredParameters"),
@@ -46,6 +51,28 @@ class DeviceRequests(NamedTuple):
 
     requests: list[dict[str, Any]]
     config: list[dict[str, Any]]
+
+
+class _Class(NamedTuple):
+    """The DeviceClass in the place of a ResourceClass.
+
+    Args:
+        name: Its name.
+        driver: Its driver of today; empty for a class that was a DeviceClass before, which may be of any.
+    """
+
+    name: str
+    driver: str
+
+    def holds(self, meant: Meant, driver: str) -> Meant | None:
+        """Returns a request for devices of *driver* as one of this class; None where nobody can say which those are."""
+        if self.name == self.driver == driver:
+            return meant
+        if self.driver not in ("", driver) or meant.on_card is not None or meant.device_class == MIG_CLASS:
+            return None
+        # The driver's own class tells GPUs from their MIG devices; this one may have both.
+        tests = ((gpu.type == "gpu").expression(),) if driver == NVIDIA else ()
+        return meant._replace(device_class=self.name, selectors=(*tests, *meant.selectors))
 
 
 def is_classic(item: Item) -> bool:
@@ -77,6 +104,22 @@ class ClassicClaims:
             self._meant[item.index] = read_parameters(item)
         return self._meant[item.index]
 
+    def meaning_for(self, item: Item, parameters: Item) -> Meant | None:
+        """Returns what a claim asks for by a parameters object and its class; None where nobody can say, and remarks say why."""
+        path, kind, driver = _path(item), parameters.key.kind, driver_of_today(parameters.key.group)
+        meant, within = self.meaning_of(parameters), self._class_of(item)
+        if meant is None:
+            message, hint = f"nobody can say what the {kind} means today", "see its own remarks"
+            item.remarks.decide(f"{path}.parametersRef", "parameters-not-known", message, hint)
+        if meant is None or within is None:
+            return None
+        held = within.holds(meant, driver)
+        if held is None:
+            message = f"nobody can say what {kind} of {driver} ask for in the class {within.name}"
+            hint = "write the request that is meant, with a DeviceClass of the driver of today"
+            item.remarks.decide(f"{path}.resourceClassName", "class-not-known", message, hint)
+        return held
+
     def parameters_of(self, item: Item) -> Item | None:
         """The parameters object that a claim or template names, where it is in the input."""
         reference = mapping(claim_spec(item).get("parametersRef"))
@@ -104,8 +147,7 @@ class ClassicClaims:
 
     def migrate(self, item: Item) -> Mapping[str, Any]:
         """A claim or template in the form of v1; the very object where nobody can say what it asks for."""
-        spec, remarks = claim_spec(item), item.remarks
-        path = "spec.spec" if item.key.kind == "ResourceClaimTemplate" else "spec"
+        spec, remarks, path = claim_spec(item), item.remarks, _path(item)
         if spec.get("devices") is not None:
             message, hint = "resourceClassName beside devices: no version takes both", "leave out one of both"
             remarks.decide(path, "two-shapes", message, hint)
@@ -138,47 +180,44 @@ class ClassicClaims:
         return {name: value for name, value in manifest.items() if name != "status"}
 
     def _requests(self, item: Item, path: str) -> DeviceRequests | None:
-        spec, remarks = claim_spec(item), item.remarks
-        reference = spec.get("parametersRef")
+        within, remarks = self._class_of(item), item.remarks
+        reference = claim_spec(item).get("parametersRef")
         if not isinstance(reference, Mapping) or not reference:
-            device_class = self._class_of(item, path)
-            return None if device_class is None else _single(Meant(device_class))
+            return _single(within and within.holds(Meant(within.driver), within.driver))
         parameters = self.parameters_of(item)
         if parameters is None:
-            remarks.decide(
-                f"{path}.parametersRef",
-                "parameters-not-known",
-                f"there is no {text(reference.get('kind')) or 'object'} {text(reference.get('name'))} in the input, and the "
-                "claim may ask for anything",
-                "give the file that has it too",
+            what = f"{text(reference.get('kind')) or 'object'} {text(reference.get('name'))}"
+            message, hint = (
+                f"there is no {what} in the input",
+                "give the file too: the claim may ask for anything",
             )
+            remarks.decide(f"{path}.parametersRef", "parameters-not-known", message, hint)
             return None
-        found = self._read(parameters, item, path)
+        found = self._read(parameters, item, path, within)
         self.use(parameters, is_replaced=found is not None)
         return found
 
-    def _read(self, parameters: Item, item: Item, path: str) -> DeviceRequests | None:
+    def _read(self, parameters: Item, item: Item, path: str, within: _Class | None) -> DeviceRequests | None:
         at, kind = f"{path}.parametersRef", parameters.key.kind
         if is_parameters(parameters):
-            meant = self.meaning_of(parameters)
-            if meant is None:
-                message, hint = f"nobody can say what the {kind} means today", "see its own remarks"
-                item.remarks.decide(at, "parameters-not-known", message, hint)
-            elif meant.on_card is not None:
+            meant = self.meaning_for(item, parameters)
+            if meant is not None and meant.on_card is not None:
                 message = "a card was asked for to be cut into MIG devices, and no pod of the input does that"
                 hint = "give the pods too, or write claims for mig.nvidia.com and leave this one out"
                 item.remarks.decide(at, "mig-parent-not-known", message, hint)
                 return None
-            elif meant.parent:
+            if meant is not None and meant.parent:
                 message = f"the MIG device was to be on the card of {meant.parent}, and may now be on any"
                 hint = "ask for all MIG devices of one card in one claim, with matchAttribute gpu.nvidia.com/parentUUID"
                 item.remarks.decide(at, "mig-parent-not-known", message, hint)
-            return None if meant is None else _single(meant)
+            return _single(meant)
+        if within is None:
+            return None
         if parameters.key.group == GROUP and kind == "ResourceClaimParameters":
-            return self._structured(parameters, item, path)
+            return self._structured(parameters, within)
         generated = self._generated_from(parameters)
         if generated is not None:
-            found = self._structured(generated, item, path)
+            found = self._structured(generated, within)
             self.use(generated, is_replaced=found is not None)
             return found
         message, hint = f"nobody knows what a {kind} means", "write the requests that it stood for"
@@ -195,9 +234,8 @@ class ClassicClaims:
                 found.append(each)
         return meant_in(parameters.namespace, found)
 
-    def _structured(self, parameters: Item, item: Item, path: str) -> DeviceRequests | None:
+    def _structured(self, parameters: Item, within: _Class) -> DeviceRequests | None:
         """The requests of a ResourceClaimParameters of 1.30, which every driver shared."""
-        device_class = self._class_of(item, path)
         asked = [
             (text(each.get("driverName")), each, request)
             for each in mappings(parameters.manifest.get("driverRequests"))
@@ -213,50 +251,43 @@ class ClassicClaims:
         found = DeviceRequests([], [])
         for index, (name, group, request) in enumerate(asked):
             today = driver_of_today(name)
-            own = today if today in CLASSES else device_class
             selector = mapping(request.get("namedResources")).get("selector")
             expression = from_named_resources(selector, today) if isinstance(selector, str) else ""
-            if (
-                own is None
-                or expression is None
-                or group.get("vendorParameters")
-                or request.get("vendorParameters")
-            ):
+            of_driver = Meant(today, 1, (expression,) if expression and expression != "true" else ())
+            meant = within.holds(of_driver, today) or (of_driver if today in CLASSES else None)
+            has_more = group.get("vendorParameters") or request.get("vendorParameters")
+            if meant is None or expression is None or has_more:
                 message = f"nobody can say what request {index} means today"
                 hint = "write the request, with its parameters as an opaque config of the claim"
                 parameters.remarks.decide("driverRequests", "parameter-not-known", message, hint)
                 return None
-            meant = Meant(own, 1, (expression,) if expression not in ("", "true") else ())
             numbered = meant.name if len(asked) == 1 else f"{meant.name}-{index}"
             found.requests.append({"name": numbered, "exactly": meant.exactly()})
         return found
 
-    def _class_of(self, item: Item, path: str) -> str | None:
+    def _class_of(self, item: Item) -> _Class | None:
         """The DeviceClass in the place of a claim's ResourceClass; None where nobody can say."""
-        name = text(claim_spec(item).get("resourceClassName"))
+        name, at = text(claim_spec(item).get("resourceClassName")), f"{_path(item)}.resourceClassName"
         own = self._objects.find(GROUP, "ResourceClass", name, "")
-        if own is not None and self.migrate_class(own) is own.manifest:
-            message, hint = f"the class {name} stays what it is, and is no DeviceClass", "see its own remarks"
-            item.remarks.decide(f"{path}.resourceClassName", "class-not-known", message, hint)
-            return None
         if own is not None:
-            today = driver_of_today(class_driver(own))
+            made, today = self.migrate_class(own), driver_of_today(class_driver(own))
+            if made is own.manifest:
+                message, hint = f"the class {name} stays, and is no DeviceClass", "see its own remarks"
+                item.remarks.decide(at, "class-not-known", message, hint)
+                return None
+            if {**mapping(own.manifest.get("spec")), **own.manifest}.get("suitableNodes"):
+                message = f"the class {name} kept pods on its suitableNodes, and the API has none any more"
+                item.remarks.lost(at, "old-field-removed", message, NODE_SELECTOR)
             # A class that says no more than the driver's name is the one that the driver ships.
-            if own.manifest.get("parametersRef") is None or self._says_nothing(own):
-                return CLASSES.get(today, name)
-            return name
+            return _Class(name if made else CLASSES[today], today)
         if name in CLASSES:
-            return CLASSES[name]
+            return _Class(CLASSES[name], CLASSES[name])
         if self._objects.find(GROUP, "DeviceClass", name, "") is not None:
-            return name
+            return _Class(name, "")
         message = f"the class {name or 'without a name'} is not in the input, and no known driver shipped it"
         hint = "give the file that has it too, or write the DeviceClass of the driver of today"
-        item.remarks.decide(f"{path}.resourceClassName", "class-not-known", message, hint)
+        item.remarks.decide(at, "class-not-known", message, hint)
         return None
-
-    def _says_nothing(self, item: Item) -> bool:
-        parameters = self.class_parameters_of(item)
-        return parameters is not None and is_class_parameters(parameters)
 
     def class_parameters_of(self, item: Item) -> Item | None:
         """The parameters object that a ResourceClass names, where it is in the input."""
@@ -271,24 +302,17 @@ class ClassicClaims:
         fields = {**mapping(item.manifest.get("spec")), **item.manifest}
         without(fields, "suitableNodes", "", remarks, hint=NODE_SELECTOR)
         if strays := [name for name, value in fields.items() if value and name not in _OF_CLASS]:
-            message, hint = (
-                f"a ResourceClass has no {strays[0]}",
-                "write what it was to do into a DeviceClass",
-            )
+            message, hint = f"a ResourceClass has no {strays[0]}", "write what it did into a DeviceClass"
             remarks.decide(strays[0], "parameter-not-known", message, hint)
             return item.manifest
         reference = fields.get("parametersRef")
         parameters = self.class_parameters_of(item) if reference else None
-        if parameters is not None and is_class_parameters(parameters):
+        if parameters is not None and read_class_parameters(parameters) == []:
             self.use(parameters, is_replaced=True)
             reference = None
         if not is_driver_name(today.lower()):
-            remarks.decide(
-                "driverName",
-                "class-not-known",
-                f"{name[:80]!r} cannot be the name of a driver" if name else "the class names no driver",
-                "write a DeviceClass for its driver",
-            )
+            message = f"{name[:80]!r} cannot be the name of a driver" if name else "the class names no driver"
+            remarks.decide("driverName", "class-not-known", message, "write a DeviceClass for its driver")
             return item.manifest
         if not reference and today in CLASSES:
             device_class = "gpu.nvidia.com and mig.nvidia.com" if today == NVIDIA else today
@@ -317,10 +341,14 @@ class ClassicClaims:
         return {**kept, "kind": "DeviceClass", "spec": spec}
 
     def _filters(self, parameters: Item | None, today: str) -> list[str] | None:
-        if parameters is None or parameters.key[:2] != (GROUP, "ResourceClassParameters"):
+        if parameters is None:
             return None
-        manifest = parameters.manifest
-        found: list[str] = []
+        if today == NVIDIA and (read := read_class_parameters(parameters)):
+            self.use(parameters, is_replaced=True)
+            return read
+        if parameters.key[:2] != (GROUP, "ResourceClassParameters"):
+            return None
+        manifest, found = parameters.manifest, list[str]()
         for each in mappings(manifest.get("filters")):
             selector = mapping(each.get("namedResources")).get("selector")
             expression = from_named_resources(selector, today) if isinstance(selector, str) else None
@@ -330,6 +358,10 @@ class ClassicClaims:
             found.append(expression)
         self.use(parameters, is_replaced=not manifest.get("vendorParameters"))
         return None if manifest.get("vendorParameters") else found
+
+
+def _path(item: Item) -> str:
+    return "spec.spec" if item.key.kind == "ResourceClaimTemplate" else "spec"
 
 
 def _group_of(reference: Mapping[str, Any]) -> str:
@@ -343,7 +375,9 @@ def class_driver(item: Item) -> str:
     return text(manifest.get("driverName")) or text(mapping(manifest.get("spec")).get("driverName"))
 
 
-def _single(meant: Meant) -> DeviceRequests:
+def _single(meant: Meant | None) -> DeviceRequests | None:
+    if meant is None:
+        return None
     config = [config_entry(meant.config)] if meant.config else []
     return DeviceRequests([{"name": meant.name, "exactly": meant.exactly()}], config)
 

@@ -94,7 +94,7 @@ class MigJoining:
         parameters = self._claims.parameters_of(template)
         if parameters is None or not is_parameters(parameters):
             return None
-        meant = self._claims.meaning_of(parameters)
+        meant = self._claims.meaning_for(template, parameters)
         return None if meant is None else _Asked(text(entry.get("name")), template, parameters, meant)
 
     def _join(

@@ -79,16 +79,36 @@ def is_parameters(item: Item) -> bool:
 
 
 def is_class_parameters(item: Item) -> bool:
-    """Checks that an object is NVIDIA's or Intel's parameters of a class, which say of sharing what goes without saying today.
+    """Checks that an object is NVIDIA's or Intel's parameters of a class, but for Intel's that ask for admin access.
 
-    Intel's for monitoring say more: every GPU of a node, by admin access.
+    NVIDIA's GpuClassParameters are in talks and articles, and were in no release.
     """
     group, kind, _ = item.key
     monitors = mapping(item.manifest.get("spec")).get("monitor")
     of_class = (driver_of_today(group), kind)
-    return of_class == (NVIDIA, "DeviceClassParameters") or (
+    return of_class in ((NVIDIA, "DeviceClassParameters"), (NVIDIA, "GpuClassParameters")) or (
         of_class == (INTEL, "GpuClassParameters") and not monitors
     )
+
+
+def read_class_parameters(item: Item) -> list[str] | None:
+    """Returns the CEL that parameters of a class mean; None where nobody can say, and its remarks say why.
+
+    What they say of sharing goes without saying today.
+    """
+    if not is_class_parameters(item):
+        return None
+    fields = dict(mapping(item.manifest.get("spec")))
+    if not fields or item.key.kind == "DeviceClassParameters" or driver_of_today(item.key.group) == INTEL:
+        return []
+    selector = fields.pop("selector", None)
+    if isinstance(selector, list) and len(selector) == 1:
+        selector = selector[0]
+    if fields or isinstance(selector, list):
+        message, hint = "these are more than one selector", "write a DeviceClass with what is meant"
+        item.remarks.decide("spec", "parameter-not-known", message, hint)
+        return None
+    return _read_selector(selector, "gpu", item.remarks)
 
 
 def read_parameters(item: Item) -> Meant | None:
