@@ -155,13 +155,14 @@ class ClassicClaims:
         asked = self._requests(item, path)
         if asked is None:
             return item.manifest
+        at = f"{path}.allocationMode"
         if spec.get("allocationMode") == "Immediate":
-            remarks.lost(
-                f"{path}.allocationMode",
-                "old-field-removed",
-                "no claim is allocated before a pod needs it; allocationMode of a request is something else",
-                _NO_CONTROLLER,
+            message = (
+                "no claim is allocated before a pod needs it; allocationMode of a request is something else"
             )
+            remarks.lost(at, "old-field-removed", message, _NO_CONTROLLER)
+        elif spec.get("allocationMode"):
+            remarks.changed(at, "old-field-removed", "every claim waits for its first pod now")
         devices: dict[str, Any] = {"requests": asked.requests}
         if asked.config:
             devices["config"] = asked.config

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api import v1beta1
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.migration.old_dra.objects import Remarks
+from dra_infra.migration.old_dra.objects import Remarks, text
 
 Manifest = Mapping[str, Any]
 
@@ -19,7 +19,8 @@ KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "Resour
 """Kinds that v1 has, and older versions under the same name."""
 NODE_SELECTOR: Final = "write it as a node selector into the pods"
 _NO_CONTROLLER: Final = "nothing is to be done: the scheduler of today allocates without a controller"
-_OLD_FINALIZER: Final = "dra.k8s.io/delete-protection"
+_OLD_FINALIZERS: Final = ("dra.k8s.io/delete-protection", "/deletion-protection")
+"""Ends of the finalizers of the claim controller and of drivers' (finalizer in k8s.io/dynamic-resource-allocation/controller)."""
 
 
 def to_v1(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
@@ -65,14 +66,18 @@ def without(fields: Manifest, name: str, path: str, remarks: Remarks, *, hint: s
 
 
 def without_old_finalizer(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
-    """*manifest* without the finalizer of old controllers, which nobody takes off any more."""
-    metadata = manifest.get("metadata")
-    finalizers = mapping(metadata).get("finalizers")
-    if not isinstance(finalizers, list) or _OLD_FINALIZER not in finalizers:
+    """*manifest* without the finalizers of old controllers, which nobody takes off any more."""
+    metadata, is_v1 = manifest.get("metadata"), manifest.get("apiVersion") == "resource.k8s.io/v1"
+    written = mapping(metadata).get("finalizers")
+    finalizers: list[Any] = written if isinstance(written, list) else []
+    # In v1 no controller of a driver ever set one: what ends so there is somebody's own.
+    ends = _OLD_FINALIZERS[:1] if is_v1 else _OLD_FINALIZERS
+    kept = [each for each in finalizers if not text(each).endswith(ends)]
+    if len(kept) == len(finalizers):
         return dict(manifest)
-    kept = [each for each in finalizers if each != _OLD_FINALIZER]
-    message = f"the finalizer {_OLD_FINALIZER} is left out: the controller of today sets its own"
-    remarks.changed("metadata.finalizers", "old-field-removed", message)
+    for each in (each for each in finalizers if each not in kept):
+        message = f"the finalizer {each} is left out: the controller of today sets its own"
+        remarks.changed("metadata.finalizers", "old-field-removed", message)
     changed = {
         name: kept if name == "finalizers" else value
         for name, value in mapping(metadata).items()
