@@ -20,6 +20,7 @@ from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, driver_of_today
 from dra_infra.selectors.selector import quote
 
 _COMPARING: Final = ("compareTo", "isGreaterThan", "isLessThan")
+_SIGNS: Final = (">=", ">", "<=", "<", "==", "!=")
 _SECTIONS: Final[dict[str, Section]] = {"attributes": "attribute", "capacity": "capacity"}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 
@@ -65,9 +66,9 @@ _Edit = tuple[int, int, str]
 
 
 def migrate_selector(text: str, path: str, remarks: Remarks, *, nvidia: bool = False) -> str:
-    """*text* with every name written anew that is certain; the very text where there is none.
+    """*text* with every name written anew; the very text where one is not certain, or all are right.
 
-    With *nvidia* all devices are of that driver, so that `device.attributes["type"].string` can mean one thing only.
+    Half of the names would let devices reach a test that fails on them, and the scheduler gives up the pod. With *nvidia* all devices are of that driver, so that `device.attributes["type"].string` can mean one thing only.
     """
     try:
         tokens = tokenize(text)
@@ -77,19 +78,18 @@ def migrate_selector(text: str, path: str, remarks: Remarks, *, nvidia: bool = F
     reads: dict[tuple[str, str, str], list[_Read]] = {}
     for read in _reads(tokens):
         reads.setdefault(read.key, []).append(read)
-    told: list[tuple[str, str]] = []
+    is_certain = True
     for same in reads.values():
         meant = _of_all(same, nvidia=nvidia)
         if meant is None:
             continue
-        if not meant.name:
-            told.append((_written(same[0]), meant.hint))
+        if meant.name:
+            edits += [edit for read in same for edit in _rewrite(read, meant)]
             continue
-        edits += [edit for read in same for edit in _rewrite(read, meant)]
-    for name, hint in told:
-        remarks.decide(path, "selector-not-rewritten", f"no driver publishes {name} today", hint)
+        is_certain, message = False, f"no driver publishes {_written(same[0])} today"
+        remarks.decide(path, "selector-not-rewritten", message, meant.hint)
     changed = apply(text, edits)
-    if changed == text:
+    if changed == text or not is_certain:
         return text
     if not _compiles(changed):
         message, hint = "the selector reads names of an older driver, and is not understood", "write it anew"
@@ -260,8 +260,7 @@ def _meant(read: _Read) -> _Meant | None:
     other: Section = "capacity" if read.section == "attribute" else "attribute"
     if read.name in _published(other):
         certain = read.asks or (other == "attribute") != _compares_with(read, "quantity")
-        hint = f'write device.capacity["{NVIDIA}"].memory.compareTo(quantity("40Gi")) >= 0'
-        return _Meant(other, domain, read.name if certain else "", hint)
+        return _Meant(other, domain, read.name) if certain else _Meant(other, domain, "", _hint(read, other))
     if read.name in _no_more():
         return _Meant(
             read.section, domain, "", "select by uuid, parentUUID or what the device can do, or leave it out"
@@ -279,6 +278,18 @@ def _meant(read: _Read) -> _Meant | None:
         return _Meant(read.section, domain, "", hint)
     standard, slash, own = attribute.partition("/")
     return _Meant("attribute", standard, own) if slash else _Meant("attribute", domain, attribute)
+
+
+def _hint(read: _Read, section: Section) -> str:
+    """The read as one of *section*; a number that it is compared with has a unit that only its writer knows."""
+    if section == "attribute":
+        return f'write device.attributes["{NVIDIA}"].{read.name}'
+    sign, number = [*(each.text for each in read.after[:2]), "", ""][:2]
+    if sign not in _SIGNS or not number.isdigit():
+        sign, number = ">=", "40"
+    unit = "" if read.name != "memory" else "Gi" if len(number) < 4 else "Mi"
+    test = f'{read.name}.compareTo(quantity("{number}{unit}")) {sign} 0'
+    return f'write device.capacity["{NVIDIA}"].{test}, in the unit that is meant'
 
 
 _OLD_DOMAINS: Final = ("gpu.resource.nvidia.com",)

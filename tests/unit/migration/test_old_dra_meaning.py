@@ -255,6 +255,9 @@ def test_a_certain_name_is_written_anew(written, right):
         'device.attributes["gpu.nvidia.com"].nvlink == true',
         'device.attributes["gpu.nvidia.com"].index == 0',
         'device.attributes["gpu.nvidia.com"].parentIndex in [0, 1]',
+        # Half of it would let GPUs reach the test that fails on them.
+        'device.driver == "gpu.resource.nvidia.com" && device.attributes["gpu.resource.nvidia.com"].memory >= 80000',
+        'device.attributes["gpu.nvidia.com"].ProductName == "NVIDIA L4" && device.attributes["gpu.nvidia.com"].index == 0',
         # Two tests of one name that mean different things.
         'device.attributes["gpu.nvidia.com"].vram == 80 || device.attributes["gpu.nvidia.com"].vram.isLessThan(quantity("24G"))',
     ],
@@ -265,6 +268,32 @@ def test_a_name_that_may_mean_several_things_stays_and_is_told(written):
     assert [(each.code, each.outcome, bool(each.hint)) for each in remarks] == [
         ("selector-not-rewritten", "decide", True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("test", "right"),
+    [
+        ("memory >= 80000", 'memory.compareTo(quantity("80000Mi")) >= 0'),
+        ("memory < 24", 'memory.compareTo(quantity("24Gi")) < 0'),
+        ("multiprocessors == 98", 'multiprocessors.compareTo(quantity("98")) == 0'),
+        ("memory in [40, 80]", 'memory.compareTo(quantity("40Gi")) >= 0'),
+    ],
+)
+def test_the_hint_of_a_capacity_has_the_number_of_the_test(test, right):
+    remarks = Remarks()
+    migrate_selector(f'device.attributes["gpu.nvidia.com"].{test}', "p", remarks)
+    assert [each.hint for each in remarks] == [
+        f'write device.capacity["gpu.nvidia.com"].{right}, in the unit that is meant'
+    ]
+
+
+def test_two_tests_of_a_capacity_by_its_quantity_are_certain():
+    written = " && ".join(
+        f'device.attributes["gpu.nvidia.com"].memory.{each}'
+        for each in ('isGreaterThan(quantity("40Gi"))', 'isLessThan(quantity("80Gi"))')
+    )
+    remarks = Remarks()
+    assert migrate_selector(written, "p", remarks) == written.replace("attributes", "capacity")
 
 
 @pytest.mark.parametrize(
