@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -45,6 +46,8 @@ class _Node:
     items: list[tuple[int, _Node]] | None = None
 
 
+_LINES: Final = re.compile(r"(?s)(?!.*(?:::|##\[))[!-~][ -~]*\n(?:\n* *[!-~][ -~]*\n)*")
+"""A text of lines, such as CEL behind `>` or `|`, which gets no quotes where it changes; none of them a runner's command."""
 _INDENT: Final = re.compile(" *")
 _COMMENT: Final = re.compile("( *)#[^\n]*\n?")
 
@@ -84,8 +87,7 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _apply(text: str, edits: list[_Edit]) -> str:
-    parts: list[str] = []
-    position = 0
+    parts, position = list[str](), 0
     for start, end, put in sorted(edits, key=lambda each: each[:2]):
         if start < position:
             raise NotPatchedError("two changes meet in one line")
@@ -110,9 +112,8 @@ class _Patch:
 
     def changes(self, old: Any, new: Any) -> Iterator[_Edit]:
         """Yields the edits after which *old*, which the text says, is *new*."""
-        if not (
-            isinstance(old, dict) and isinstance(new, Mapping) and self._root.keys and not self._root.is_flow
-        ):
+        is_block = self._root.keys and not self._root.is_flow
+        if not (is_block and isinstance(old, dict) and isinstance(new, Mapping)):
             raise NotPatchedError("the document is no block of keys")
         return self._in_value(self._root, old, new)
 
@@ -263,8 +264,7 @@ class _Patch:
         end = self._line_end(value.end)
         behind = self._text[value.end : end].rstrip("\n")
         if value.is_flow and behind.lstrip(" ").startswith("#"):
-            first, break_, rest = lines.partition("\n")
-            lines = f"{first}{behind}{break_}{rest}"
+            lines = lines.replace("\n", f"{behind}\n", 1)
         return _Edit(start, end, lines.rstrip("\n") + ("\n" if self._text[end - 1 : end] == "\n" else ""))
 
     def _removal(self, keys: dict[str, tuple[int, _Node]], key: str) -> _Edit:
@@ -297,6 +297,8 @@ class _Patch:
         if isinstance(value, list) and value:
             below = indent + self._dash_indent
             return "\n" + "".join(" " * below + self._item(each, below) for each in value)
+        if isinstance(value, str) and _LINES.fullmatch(value):
+            return f" |\n{textwrap.indent(value, ' ' * (indent + 2))}"
         return f" {self._flow(value)}\n"
 
     def _between(self, key: str, value: Any) -> str:
@@ -313,9 +315,7 @@ class _Patch:
             return text
         if isinstance(value, Mapping):
             names = {each: self._flow(each, is_json=is_json) for each in value}
-            items = (
-                f"{names[each]}: {self._flow(below, each, is_json=is_json)}" for each, below in value.items()
-            )
+            items = (f"{names[at]}: {self._flow(each, at, is_json=is_json)}" for at, each in value.items())
             return f"{{{', '.join(items)}}}"
         if isinstance(value, list):
             return f"[{', '.join(self._flow(each, key, is_json=is_json) for each in value)}]"

@@ -95,7 +95,7 @@ def migrate_selector(text: str, path: str, remarks: Remarks, *, nvidia: bool = F
         message, hint = "the selector reads names of an older driver, and is not understood", "write it anew"
         remarks.decide(path, "selector-not-rewritten", message, hint)
         return text
-    remarks.changed(path, "selector-rewritten", f"the selector reads names of today: {changed}")
+    remarks.changed(path, "selector-rewritten", f"the selector reads names of today: {changed.strip()}")
     return changed
 
 

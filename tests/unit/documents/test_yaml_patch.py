@@ -473,3 +473,18 @@ def test_whatever_changes_the_data_is_what_was_asked_for(
         return
     assert data(patched) == new
     assert patch(text, was) == text
+
+
+@pytest.mark.parametrize("head", [">\n      a &&\n      b\n", "|\n      a &&\n\n        b\n"])
+def test_a_text_of_lines_that_changes_stays_one(head: str):
+    text = f"spec:\n    expression: {head}    name: main\n"
+    new = {"spec": {"expression": data(text)["spec"]["expression"].replace("b", "c: #1"), "name": "main"}}
+    assert patch(text, new) == text.replace("b\n", "c: #1\n").replace(">\n      a &&\n     ", "|\n      a &&")
+
+
+@pytest.mark.parametrize("value", ["a\n\n", " a\n", "a\nb", "a \x07\n", "a\n::error::b\n"])
+def test_a_text_that_lines_would_not_say_gets_quotes(value: str):
+    text = "spec:\n  expression: |\n    a\n    b\n  name: main\n"
+    patched = patch(text, {"spec": {"expression": value, "name": "main"}})
+    assert data(patched)["spec"]["expression"] == value
+    assert "|" not in patched
