@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.migration.device_plugin import MIG_NAME, Asked, find_other_form, is_device, read_resource
+from dra_infra.migration.device_plugin import MIG_NAME, Asked, is_device, read_resource, tell_other_form
 from dra_infra.migration.needs import SAY_PLUGIN, Settings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
@@ -71,8 +71,8 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
     names = _find_names(manifest, read)
     hint = "change it by hand, if it asks for devices or counts them"
     for path, found, where in islice(names, _MOST_TOLD):
-        if form := find_other_form(found):
-            yield Remark(path, "decide", "other-device-form", f"{found} is {form.what}", form.hint)
+        if form := tell_other_form(path, found):
+            yield form
             continue
         if where == "selector":
             message = f"no driver publishes anything under {found}"
@@ -86,6 +86,13 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
         yield Remark("", "decide", "resource-in-text", message, hint)
 
 
+def refuse_scheduler(manifest: Mapping[str, Any]) -> Remark | None:
+    """Says that pods are for a scheduler of HAMi, KAI or Run:ai, which gives them GPUs in its own way; None for other pods."""
+    found = _find_names(manifest, ())
+    own = ((path, name) for path, name, _ in found if path.endswith(("chedulerName", f"nnotations[{name}]")))
+    return next((tell_other_form(*each) for each in own), None)
+
+
 def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[tuple[str, str, str]]:
     stack: list[tuple[str, Any, bool]] = [("", {**manifest, "status": None}, False)]
     while stack:
@@ -97,6 +104,7 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
         elif isinstance(value, str):
             # KubeVirt names devices of machines in whole, whatever they are.
             is_named = path.endswith(".deviceName") and is_device(value)
+            is_named |= path.endswith("chedulerName") and tell_other_form(path, value) is not None
             if found := _NAMED.search(value) or (is_named and re.match(r"[\w./-]+", value)):
                 yield path, found[0], "text"
             elif found := _DOMAIN.search(value):
@@ -120,12 +128,14 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def _asks(path: str, name: str) -> bool:
-    """True for a field that gets devices: Dynamo and vLLM leave the domain out, KAI and Run:ai have annotations."""
-    if path.endswith("annotations"):
-        return name in ("gpu-fraction", "gpu-memory")
+    """True for a field that gets devices: Dynamo and vLLM leave the domain out, HAMi, KAI and Run:ai have annotations."""
+    if path.endswith(("annotations", "Annotations")):
+        return tell_other_form(path, name) is not None
     if not path.endswith((".limits", ".requests", ".resources")):
         return False
-    return bool(name == "gpu" or find_other_form(name) or not isinstance(read_resource(name, None), str))
+    return bool(
+        name == "gpu" or tell_other_form(path, name) or not isinstance(read_resource(name, None), str)
+    )
 
 
 class Limits(NamedTuple):
@@ -230,8 +240,8 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
 
 def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
     at, resource = f"spec.hard[{key}]", key.removeprefix(_REQUESTS)
-    if form := find_other_form(resource):
-        yield Remark(at, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
+    if form := tell_other_form(at, resource):
+        yield form
     elif resource.startswith("nvidia.com/"):
         code, hint = "plugin-not-known", SAY_PLUGIN
         if settings.plugin is not None:

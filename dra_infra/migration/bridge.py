@@ -17,7 +17,7 @@ from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
-from dra_infra.migration.accounts import find_mentions, migrate_account
+from dra_infra.migration.accounts import find_mentions, migrate_account, refuse_scheduler
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
 from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
@@ -108,13 +108,10 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made) -> Mig
                 selected = read_node_selection(pods.spec, need.asked.class_name, NOTHING_SAID)
                 is_other = serves_otherwise and need.asked.resource == WHOLE_GPU
                 is_other = is_other or bool(selected.profiles)
-                at, refused = pods.at(need.path), refuse_named(pods.spec)
+                at, named = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)
-                remarks.append(
-                    refused._replace(path=pods.at(refused.path))
-                    if refused
-                    else _serve(at, need.asked, made, added, is_other=is_other)
-                )
+                refused = named._replace(path=pods.at(named.path)) if named else refuse_scheduler(manifest)
+                remarks.append(refused or _serve(at, need.asked, made, added, is_other=is_other))
     told = {each.path for each in remarks} | read
     # A values file is no object that a class could stand behind.
     for each in find_mentions(manifest, told) if manifest.get("kind") else ():

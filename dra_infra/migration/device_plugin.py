@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.migration.outcomes import Remark
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
 OLD_GPU: Final = "alpha.kubernetes.io/nvidia-gpu"
@@ -128,11 +129,19 @@ class OtherForm(NamedTuple):
     Args:
         what: The form, in words.
         hint: What to do.
+        even_none: Whether a count of zero says something, too.
     """
 
     what: str
     hint: str
+    even_none: bool = False
 
+
+_OF_HAMI: Final = (
+    r"(?:nvidia|amd)\.com/(?:no)?use-gpu(?:type|-?uuid)|(?:nvidia\.com|volcano\.sh)/vgpu-mode|nvidia\.com/numa-bind"
+    r"|hami\.io/(?:(?:gpu|node)-scheduler-policy|device-scoring-weights|vgpu-node)"
+)
+"""Annotations of pods that HAMi's scheduler reads or writes. Source: pkg/device and pkg/util/types.go of Project-HAMi/HAMi 2.10."""
 
 _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
     r"amd\.com/[sdtqc]px_nps[0-9]+": OtherForm(
@@ -162,6 +171,12 @@ _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
     r"nvidia\.com/(?:gpumem|gpumem-percentage|gpucores)|volcano\.sh/vgpu-(?:number|memory|cores)": OtherForm(
         "a share of a GPU by HAMi, which its own scheduler counts and its library holds containers to",
         "use a DRA driver of HAMi, or share GPUs by claims, which limit no memory",
+        even_none=True,
+    ),
+    rf"{_OF_HAMI}|nvidia\.com/priority|hami-scheduler": OtherForm(
+        "of HAMi, whose scheduler chooses the GPUs of a pod, and for which nvidia.com/gpu may be a share of one",
+        "use a DRA driver of HAMi; or leave out what is HAMi's, and choose by claims: dra.gpu.uuid.one_of(...), dra.gpu.product_name",
+        even_none=True,
     ),
     "gpu-fraction|gpu-memory": OtherForm(
         "a share of a GPU by the scheduler of KAI or Run:ai, which takes nvidia.com/gpu for it",
@@ -177,6 +192,12 @@ NVIDIA/KAI-Scheduler; pkg/dra/admitter of kubevirt/kubevirt 1.9."""
 def find_other_form(resource: str) -> OtherForm | None:
     """Finds the form of devices that a resource stands for where no rename gives it; None for the others."""
     return next((form for pattern, form in _OTHER_FORMS.items() if re.fullmatch(pattern, resource)), None)
+
+
+def tell_other_form(path: str, resource: str) -> Remark | None:
+    """Says of a resource, or a setting of pods, that no rename gives what it stands for; None for the others."""
+    form = find_other_form(resource)
+    return form and Remark(path, "decide", "other-device-form", f"{resource} is {form.what}", form.hint)
 
 
 _DEVICE_PREFIXES: Final = (

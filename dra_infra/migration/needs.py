@@ -17,6 +17,7 @@ from dra_infra.migration.device_plugin import (
     find_other_form,
     is_device,
     read_resource,
+    tell_other_form,
 )
 from dra_infra.migration.outcomes import Remark
 
@@ -146,7 +147,8 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
         part = "limits" if name in limits else "requests"
         at = f"{path}.resources.{part}[{name}]"
         count = _read_count(resources[part][name])
-        if count == 0:
+        form = find_other_form(name)
+        if count == 0 and not (form and form.even_none):
             found.gone.add(name)
             message = f"{name}: 0 asks for nothing, and is left out"
             found.remarks.append(Remark(at, "changed", "no-devices", message))
@@ -185,8 +187,8 @@ def _not_a_number(at: str, name: str, written: Any) -> Remark:
 
 
 def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
-    if form := find_other_form(name):
-        return Remark(at, "decide", "other-device-form", f"{name} is {form.what}", form.hint)
+    if form := tell_other_form(at, name):
+        return form
     if not name.startswith(_OF_GPUS):
         return Remark(at, "kept", "resource-not-served", f"{name} stays as it is: {reason}")
     if settings.plugin is None:

@@ -18,6 +18,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
     read_steps,
     show_steps,
 )
+from dra_infra.migration.accounts import refuse_scheduler
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
@@ -96,7 +97,7 @@ def migrate_workload(
     if kind is None:
         return None
     own = templates.of(manifest)
-    if refusal := _refuse_owner(kind, manifest, own):
+    if refusal := refuse_scheduler(manifest) or _refuse_owner(kind, manifest, own):
         return Migrated(manifest=manifest, remarks=(refusal,))
     changed, remarks = migrate_flow(manifest, settings, own.name)
     remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]

@@ -308,6 +308,53 @@ def test_other_forms_of_devices_are_told_in_kinds_that_are_not_known(name: str):
     assert decided(was) == [(f"spec.worker.resources.limits[{name}]", "other-device-form")]
 
 
+HAMI = [
+    *(
+        "nvidia.com/use-gputype",
+        "nvidia.com/nouse-gputype",
+        "nvidia.com/use-gpuuuid",
+        "nvidia.com/nouse-gpuuuid",
+    ),
+    *("nvidia.com/vgpu-mode", "nvidia.com/numa-bind", "amd.com/use-gpu-uuid", "volcano.sh/vgpu-mode"),
+    *("hami.io/gpu-scheduler-policy", "hami.io/node-scheduler-policy", "hami.io/vgpu-node"),
+]
+
+
+@pytest.mark.parametrize("name", HAMI)
+def test_a_pod_whose_gpus_hami_chooses_stays(name: str):
+    was = {**pod(), "metadata": {"name": "p", "annotations": {name: "x", "example.com/a": "b"}}}
+    assert migrate(was).manifest is was
+    assert decided(was) == [(f"metadata.annotations[{name}]", "other-device-form")]
+
+
+def test_kinds_whose_pods_are_in_parts_stay_under_the_scheduler_of_hami():
+    templates = [{"name": "main", "container": container()}]
+    flow = an_object(
+        "argoproj.io/v1alpha1", "Workflow", spec={"schedulerName": "hami-scheduler", "templates": templates}
+    )
+    annotations = {"nvidia.com/use-gputype": "A100"}
+    nim = an_object(
+        "apps.nvidia.com/v1alpha1", "NIMService", spec={"annotations": annotations, "resources": GPU}
+    )
+    assert ("spec.schedulerName", "other-device-form") in decided(flow)
+    assert ("spec.annotations[nvidia.com/use-gputype]", "other-device-form") in decided(nim)
+    assert [migrate(each).added for each in (flow, nim)] == [(), ()]
+
+
+def test_a_pod_of_another_scheduler_is_migrated():
+    was = pod()
+    was["spec"]["schedulerName"] = "default-scheduler"
+    assert [each.code for each in migrate(was).remarks] == ["resource-to-claim", "toleration-written"]
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/priority", "nvidia.com/gpumem"])
+def test_zero_of_what_hami_reads_says_something_too(name: str):
+    was = pod()
+    was["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1, name: 0}}
+    assert decided(was) == [(f"spec.containers[0].resources.limits[{name}]", "other-device-form")]
+    assert migrate(was).manifest is was
+
+
 ROWS = read_data("migrated_kinds.yaml")["kinds"]
 
 
