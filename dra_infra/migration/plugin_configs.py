@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.manifests import find_all, mapping, value_at
 from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
     DevicePlugin,
@@ -27,6 +27,16 @@ _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 _OF_GPUS: Final = {"nvidia.com/gpu.product", "nvidia.com/gpu.present", _CONFIG_LABEL}
 _OF_OPERATOR: Final = ("mig", "migManager", "operator", "toolkit", "driver")
 """Parts of the GPU Operator's values that the plugin's chart does not have."""
+
+_CHARTS: Final = ("nvidia-device-plugin", "gpu-operator", "nvidia-gpu-operator")
+_RELEASES: Final = (
+    ("HelmRelease", "spec"),
+    ("Application", "spec", "source"),
+    ("Application", "spec", "sources", "*"),
+)
+_NAMED: Final = (("chart", "spec", "chart"), ("chartRef", "name"), ("chart",))
+_VALUES: Final = (("values",), ("helm", "valuesObject"), ("helm", "values"))
+"""Where objects of Flux and Argo CD, by their kind, name a chart and its values."""
 
 _FALLBACKS: Final = ["named", "single"]
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
@@ -101,7 +111,7 @@ class PluginConfigs:
 
 
 def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
-    """Reads a configuration, a ConfigMap with several, or the values of a chart or the ClusterPolicy of the GPU Operator.
+    """Reads a configuration, a ConfigMap with several, or the ClusterPolicy of the GPU Operator, or values of a chart, of a release too.
 
     Args:
         documents: Plain data of the file; the ConfigMap that one of them names may stand beside it.
@@ -111,19 +121,20 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
         ProblemsError: `plugin-config-malformed`, and what YAML inside the file is refused for.
     """
     maps = [each for each in map(mapping, documents) if each.get("kind") == "ConfigMap"]
-    found = next((each for each in map(mapping, documents) if each not in maps), {})
-    of_operator, strategy = _read_strategy(found, file)
+    document = next((each for each in map(mapping, documents) if each not in maps), {})
+    chart, found = _read_release(document, file)
+    of_operator, strategy = _read_strategy(found, file, chart)
     values = mapping(found.get("spec")) or found
     config = mapping(value_at(values, "devicePlugin", "config") if of_operator else values.get("config"))
     name = str(config.get("name") or "")
-    named = (each for each in maps if not found or value_at(each, "metadata", "name") == name)
+    named = (each for each in maps if not document or value_at(each, "metadata", "name") == name)
     texts = mapping(config.get("map") or config.get("data") or next(named, {}).get("data"))
-    if not texts and (name or not found):
+    if not texts and (name or not document):
         why = f"names the ConfigMap {name[:80]!r}, which is not in it" if name else "has no configuration"
         hint = "write the ConfigMap that has it into the same file, behind ---, or give --snapshot FILE or --context NAME alone"
         raise malformed(file, why, hint)
     if not texts:
-        own = {"version": "v1"} if of_operator or strategy else found
+        own = {"version": "v1"} if of_operator or strategy or chart else found
         by_name = {"": read_plugin_config(own, file=file, strategy=strategy)}
         return PluginConfigs(file=file, by_name=by_name)
     by_name = {
@@ -145,7 +156,23 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
     return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
 
 
-def _read_strategy(found: Mapping[str, Any], file: str) -> tuple[bool, Strategy | None]:
+def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any]]:
+    """Returns NVIDIA's chart that an object of Flux or Argo CD releases, if it is one, with its values; any other document as it is."""
+    found: list[tuple[str, Any]] = []
+    for kind, *path in _RELEASES:
+        for _, each in find_all(document, tuple(path)) if document.get("kind") == kind else ():
+            name, values = (
+                next(filter(None, (value_at(each, *steps) for steps in places)), None)
+                for places in (_NAMED, _VALUES)
+            )
+            found.append((str(name) if name in _CHARTS else "", values))
+    # Of several sources, the one of NVIDIA's chart counts.
+    chart, values = max(found, default=("", document), key=lambda each: each[0] != "")
+    read: tuple[Any, ...] = read_manifests(values, file=file) if isinstance(values, str) else (values,)
+    return chart, mapping(next(iter(read), None))
+
+
+def _read_strategy(found: Mapping[str, Any], file: str, chart: str) -> tuple[bool, Strategy | None]:
     """Returns whether a document is of the GPU Operator, and the MIG strategy that it gives the plugin's environment; None for none.
 
     Sources: applyMIGConfiguration in controllers/object_controls.go and the chart's values of NVIDIA/gpu-operator, whose strategy is
@@ -155,7 +182,7 @@ def _read_strategy(found: Mapping[str, Any], file: str) -> tuple[bool, Strategy 
         said = value_at(found, "spec", "mig", "strategy")
         return True, read_strategy(said or None, f"{file}.spec.mig.strategy")
     parts = (*(found.get(each) for each in _OF_OPERATOR), value_at(found, "devicePlugin", "config"))
-    if any(isinstance(each, Mapping) for each in parts):
+    if chart.endswith("gpu-operator") or any(isinstance(each, Mapping) for each in parts):
         said = mapping(found.get("mig")).get("strategy", "single")
         return True, read_strategy(said or None, f"{file}.mig.strategy")
     return False, read_strategy(found.get("migStrategy"), f"{file}.migStrategy")

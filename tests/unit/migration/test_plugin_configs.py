@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from dra_infra.errors import ProblemsError
 from dra_infra.migration.device_plugin import (
@@ -385,6 +386,49 @@ def test_a_strategy_is_read_where_there_is_no_configuration(document: dict[str, 
     assert served(document) == DevicePlugin(strategy=strategy)  # type: ignore[arg-type]  # one of three
     # Without the container that reads the label it chooses nothing.
     assert served(document, chosen("a")).unclear == ""
+
+
+def release(chart: str, values: Any) -> dict[str, Any]:
+    spec = {"chart": {"spec": {"chart": chart}}, "values": values}
+    return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "spec": spec}
+
+
+def application(**source: Any) -> dict[str, Any]:
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": {"source": source}}
+
+
+PLUGIN, OPERATOR = "nvidia-device-plugin", "gpu-operator"
+
+
+@pytest.mark.parametrize(
+    ("document", "wanted"),
+    [
+        (release(PLUGIN, OF_CHART), IN_FOUR),
+        (release("of-our-own", OF_CHART), IN_FOUR),
+        (release(PLUGIN, {"runtimeClassName": "nvidia"}), DevicePlugin()),
+        (release(PLUGIN, None), DevicePlugin()),
+        (release(OPERATOR, {}), DevicePlugin(strategy="single")),
+        ({**release("", {}), "spec": {"chartRef": {"name": PLUGIN}, "values": OF_CHART}}, IN_FOUR),
+        (application(chart=PLUGIN, helm={"valuesObject": OF_CHART}), IN_FOUR),
+        (application(chart=PLUGIN, helm={"values": yaml.safe_dump(OF_CHART)}), IN_FOUR),
+        (
+            {
+                **application(),
+                "spec": {"sources": [{"ref": "v"}, {"chart": PLUGIN, "helm": {"valuesObject": OF_CHART}}]},
+            },
+            IN_FOUR,
+        ),
+    ],
+)
+def test_the_values_in_a_release_of_a_chart_are_read_as_a_file_of_them(
+    document: dict[str, Any], wanted: DevicePlugin
+):
+    assert served(document) == wanted
+
+
+def test_a_release_of_another_chart_that_configures_nothing_is_told():
+    told = "is no configuration of NVIDIA's device plugin: version is not v1"
+    assert refusal(release("web", {"replicas": 2})) == ("plugin.yaml", "plugin-config-malformed", told)
 
 
 NAMING = policy(mig={"strategy": "single"}, devicePlugin={"config": {"name": "plugin", "default": "any"}})
