@@ -23,7 +23,12 @@ from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrated_kinds
 from dra_infra.migration.node_labels import as_discovered, read_nodes
-from dra_infra.migration.plugin_configs import hold_to_nodes, read_plugin_configs
+from dra_infra.migration.plugin_configs import (
+    FoundConfig,
+    find_plugin_config,
+    hold_to_nodes,
+    read_plugin_configs,
+)
 from dra_infra.output.wording import nearest
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program_objects import NotSeen
@@ -272,9 +277,14 @@ def _nothing(place: Place, message: str) -> Problem:
 
 
 def find_plugin(
-    plugin_config: Path | None, mig_profile: str | None, cluster: Snapshot | None, *, whole_gpus: bool
-) -> DevicePlugin | None:
-    """The plugin as it is told, or as the nodes of the cluster say; None where nothing does.
+    plugin_config: Path | None,
+    mig_profile: str | None,
+    cluster: Snapshot | None,
+    sources: Sequence[SourceObject],
+    *,
+    whole_gpus: bool,
+) -> tuple[DevicePlugin | None, FoundConfig]:
+    """The plugin as it is told, or as the input or the nodes of the cluster say, or None; with its configuration in the input.
 
     Raises:
         click.BadParameter: For a profile that no GPU has.
@@ -288,6 +298,9 @@ def find_plugin(
         raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin = DevicePlugin() if whole_gpus else None
     nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
+    beside = find_plugin_config(
+        ((each.start.file, each.manifest) for each in sources), map(as_discovered, nodes)
+    )
     if plugin_config:
         found = list(read_sources([str(plugin_config)], sys.stdin.buffer))
         if problems := [each for each in found if isinstance(each, Problem)]:
@@ -295,10 +308,13 @@ def find_plugin(
         objects = (each.manifest for each in found if isinstance(each, SourceObject))
         configs = read_plugin_configs(*objects, file=str(plugin_config))
         plugin = configs.serve(map(as_discovered, nodes))
+    elif beside.is_applied and plugin is None:
+        plugin = beside.plugin
     elif cluster and plugin is None:
         plugin = read_nodes(nodes)
     if mig_profile:
         of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
         plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
-    is_told = whole_gpus or mig_profile
-    return hold_to_nodes(plugin, map(as_discovered, nodes)) if plugin and is_told else plugin
+    if plugin and (whole_gpus or mig_profile):
+        plugin = hold_to_nodes(plugin, map(as_discovered, nodes))
+    return (plugin if plugin_config or plugin is None else beside.hold(plugin)), beside

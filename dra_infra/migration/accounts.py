@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.device_plugin import MIG_NAME, Asked, is_device, read_resource, tell_other_form
-from dra_infra.migration.needs import SAY_PLUGIN, Settings
+from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.specs.tenants import quota_keys
@@ -243,7 +243,7 @@ def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
     if form := tell_other_form(at, resource):
         yield form
     elif resource.startswith("nvidia.com/"):
-        code, hint = "plugin-not-known", SAY_PLUGIN
+        code, hint = "plugin-not-known", settings.say_plugin
         if settings.plugin is not None:
             code = "resource-not-clear"
             hint = "say it by --plugin-config FILE, or by --mig-profile PROFILE where its strategy is single"

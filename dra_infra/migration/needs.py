@@ -38,6 +38,7 @@ class Settings:
 
     Args:
         plugin: How NVIDIA's plugin serves the cluster; None where nobody said.
+        say_plugin: What to do where nobody said it.
         no_shares: Why claims cannot take shares of a GPU there; empty where they can.
         mps_memory: MiB of a GPU that pods of a workload share by a claim under MPS; 0 where they are not to.
         pods: How many pods would share it; 0 where that is not known.
@@ -46,6 +47,7 @@ class Settings:
     """
 
     plugin: DevicePlugin | None = None
+    say_plugin: str = SAY_PLUGIN
     no_shares: str = ""
     mps_memory: int = 0
     pods: int = 0
@@ -193,8 +195,8 @@ def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
         return Remark(at, "kept", "resource-not-served", f"{name} stays as it is: {reason}")
     if settings.plugin is None:
         may_be = "a MIG device or a replica" if "/mig-" in name else "a whole GPU, a MIG device or a replica"
-        message = f"{name} is {may_be} of one, and nothing here says which"
-        return Remark(at, "decide", "plugin-not-known", message, SAY_PLUGIN)
+        message = f"{name} is {may_be} of one, and nobody said which"
+        return Remark(at, "decide", "plugin-not-known", message, settings.say_plugin)
     hint = "say it by --plugin-config FILE, by --snapshot FILE or --context NAME, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
     return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
 

@@ -6,18 +6,22 @@ Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; con
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml import read_manifests
+from dra_infra.errors import ProblemsError
 from dra_infra.kubernetes.api.manifests import find_all, mapping, value_at
 from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
+    Asked,
     DevicePlugin,
     Strategy,
     malformed,
     read_node_labels,
     read_plugin_config,
+    read_resource,
     read_strategy,
     tell_device,
 )
@@ -84,7 +88,7 @@ class PluginConfigs:
             message = "nodes have configurations that share MIG devices of one name in different ways"
             hint = "give a file with one of them, and migrate the workloads of these nodes alone"
             raise malformed(self.file, message, hint)
-        told = ", ".join(sorted({_tell_plugin(each) for each in plugins}))
+        told = ", ".join(sorted({tell_plugin(each) for each in plugins}))
         return replace(
             first,
             strategy="mixed" if parts else first.strategy,
@@ -203,21 +207,103 @@ def _as_seen(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
     # GPUs with MIG devices have the label with a zero, however others are shared.
     if seen.profiles == plugin.profiles and labels.get(f"{WHOLE_GPU}.replicas") in (None, "0"):
         return plugin
-    here, there = (_tell_plugin(each, with_way=True) for each in (seen, plugin))
+    here, there = (tell_plugin(each, with_way=True) for each in (seen, plugin))
     unclear = "" if here == there else f"labels of a node say {here}, and its configuration {there}"
     return replace(plugin, unclear=unclear)
+
+
+class FoundConfig(NamedTuple):
+    """The plugin's configuration among the input.
+
+    Args:
+        file: Where it stands, or the first of several; empty where there is none.
+        plugin: How the plugin serves by it; None where that is not clear.
+        is_applied: Whether a chart or the GPU Operator applies it, and it says what `nvidia.com/gpu` is.
+    """
+
+    file: str = ""
+    plugin: DevicePlugin | None = None
+    is_applied: bool = False
+
+    @property
+    def hint(self) -> str:
+        """The words before other ways to say how the plugin serves."""
+        return self.file and f"{self.file} configures the plugin: give it as --plugin-config; or "
+
+    def notes_on(self, plugin: DevicePlugin | None) -> list[str]:
+        """The line of a report in which this configuration counts."""
+        if plugin is None or plugin is not self.plugin:
+            return []
+        return [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {self.file} says"]
+
+    def hold(self, plugin: DevicePlugin) -> DevicePlugin:
+        """The plugin as somebody says that it is; not clear where this configuration says another one."""
+        own = self.plugin or plugin
+        how = own.replicas.get(WHOLE_GPU)
+        is_shared = how is not None and not how.renamed and WHOLE_GPU not in plugin.replicas
+        is_whole = own.says_strategy and own.strategy != "single" and plugin.strategy == "single"
+        if not (is_shared or is_whole):
+            return plugin
+        told = f"it is said to be {tell_plugin(plugin)}, and {self.file} says {tell_plugin(own)}"
+        return replace(plugin, unclear=told)
+
+
+def find_plugin_config(
+    objects: Iterable[tuple[str, Mapping[str, Any]]], nodes: Iterable[Mapping[str, Any]] = ()
+) -> FoundConfig:
+    """Finds the plugin's configuration among objects, of which each has its file, and nodes of these labels choose one of several."""
+    found = [(file, each) for file, each in objects if _configures(each)]
+    maps = [each for _, each in found if each.get("kind") == "ConfigMap"]
+    applied = [each for each in found if each[1].get("kind") not in (None, "ConfigMap")]
+    # Of maps with one name, as overlays have them, nobody knows which is meant.
+    is_one = len({value_at(each, "metadata", "name") for each in maps}) == len(maps)
+    labels, read = list(nodes), dict[DevicePlugin, str]()
+    for chosen in (applied, found):
+        for file, each in chosen if not read else ():
+            with suppress(ProblemsError):
+                more = maps if is_one and each not in maps else ()
+                read.setdefault(read_plugin_configs(each, *more, file=file).serve(labels), file)
+    if len(read) != 1:
+        return FoundConfig(next(iter(read.values()), found[0][0] if found else ""))
+    [(plugin, file)] = read.items()
+    is_applied = len(applied) == 1 and _is_all(applied[0][1])
+    return FoundConfig(file, plugin, is_applied and isinstance(read_resource(WHOLE_GPU, plugin), Asked))
+
+
+def _configures(document: Mapping[str, Any]) -> bool:
+    """True for a configuration of the plugin, and what holds one or deploys the plugin."""
+    kind, version = document.get("kind"), str(document.get("apiVersion"))
+    if kind not in (None, "ConfigMap", "HelmRelease", "Application"):
+        return kind == "ClusterPolicy" and version.startswith("nvidia.com/")
+    chart, values = "", document
+    with suppress(ProblemsError):
+        chart, values = _read_release(document, "")
+    places = (("data",), ("config", "map"), ("devicePlugin", "config", "data"))
+    texts = (str(text) for steps in places for text in mapping(value_at(values, *steps)).values())
+    is_one = not kind and document.get("version") == "v1" and ("sharing" in document or "flags" in document)
+    return is_one or chart != "" or any("migStrategy:" in each or "sharing:" in each for each in texts)
+
+
+def _is_all(document: Mapping[str, Any]) -> bool:
+    """True where an object that deploys the plugin has all that is said of it."""
+    spec = mapping(document.get("spec"))
+    values = spec if document.get("kind") == "ClusterPolicy" else _read_release(document, "")[1]
+    elsewhere = [spec.get("valuesFrom"), *(each for _, each in find_all(spec, ("sources", "*", "ref")))]
+    elsewhere += [value_at(spec, "source", "helm", each) for each in ("valueFiles", "parameters")]
+    return value_at(values, "devicePlugin", "enabled") is not False and not any(elsewhere)
 
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
     """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
     seen = (found for labels in nodes if (found := read_node_labels([labels])))
-    told, here = _tell_plugin(plugin), sorted(set(map(_tell_plugin, seen)))
+    told, here = tell_plugin(plugin), sorted(set(map(tell_plugin, seen)))
     if not here or told in here:
         return plugin
     return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {', '.join(here)}")
 
 
-def _tell_plugin(plugin: DevicePlugin, *, with_way: bool = False) -> str:
+def tell_plugin(plugin: DevicePlugin, *, with_way: bool = False) -> str:
+    """Words for what the plugin serves as `nvidia.com/gpu`."""
     how = plugin.replicas.get(WHOLE_GPU)
     profile = ", ".join(plugin.profiles) or (
         "of a profile that no label says" if plugin.strategy == "single" else ""

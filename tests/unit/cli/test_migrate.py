@@ -797,7 +797,7 @@ def test_names_of_strangers_are_no_marks_of_the_report(folder: Path, form: str):
     (folder / "serve.yaml").write_text(SERVE.replace("name: serve", 'name: "<b>|x`"'))
     done = migrate(folder, "serve.yaml", "--format", form)
     assert "<b>" not in done.stdout
-    assert "plugin-not-known" in done.stdout or "nothing here says which" in done.stdout
+    assert "plugin-not-known" in done.stdout or "nobody said which" in done.stdout
 
 
 def test_a_plan_is_behind_the_report_in_every_form(folder: Path):

@@ -68,6 +68,51 @@ def test_objects_of_a_program_are_named_by_its_lines_and_written_to_another_fold
     assert (folder / "prog" / "__main__.py").read_text() == PROGRAM
 
 
+POLICY = """\
+apiVersion: nvidia.com/v1
+kind: ClusterPolicy
+metadata: {name: cluster-policy}
+spec:
+  mig: {strategy: none}
+  devicePlugin: {config: {name: sharing, default: any}}
+"""
+SHARING = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sharing}
+data:
+  any: |
+    version: v1
+    sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}
+"""
+
+
+def test_the_plugin_is_as_the_input_configures_it(folder: Path):
+    (folder / "over" / "policy.yaml").write_text(POLICY)
+    (folder / "over" / "sharing.yaml").write_text(SHARING)
+    arguments = ("over", "--source", "manifests", "--kubernetes", "1.36")
+    done = migrate(folder, *arguments)
+    assert "[replica-to-share]" in done.stderr
+    assert "nvidia.com/gpu is one of 4 replicas of a whole GPU, as over/policy.yaml says\n" in done.stderr
+    whole = migrate(folder, *arguments, "--whole-gpus")
+    assert whole.returncode == 1
+    told = "it is said to be a whole GPU, and over/policy.yaml says one of 4 replicas of a whole GPU [resource-not-clear]"
+    assert told in whole.stderr
+    chosen = migrate(folder, *arguments, "--plugin-config", "over/policy.yaml")
+    assert "names the ConfigMap 'sharing', which is not in it" in chosen.stderr
+    (folder / "plugin.yaml").write_text("version: v1")
+    assert "as over/" not in migrate(folder, *arguments, "--plugin-config", "plugin.yaml").stderr
+
+
+def test_a_configuration_that_nothing_applies_is_named(folder: Path):
+    (folder / "over" / "sharing.yaml").write_text(SHARING)
+    done = migrate(folder, "over", "--source", "manifests")
+    assert (
+        "[plugin-not-known]\n    hint: over/sharing.yaml configures the plugin: give it as --plugin-config; or add"
+        in done.stderr
+    )
+
+
 def test_objects_of_a_program_become_components(folder: Path):
     done = migrate(folder, "prog", "--whole-gpus", "--to", "components", "--output", "new")
     assert done.returncode == 0

@@ -19,7 +19,12 @@ from dra_infra.migration.device_plugin import (
 )
 from dra_infra.migration.needs import Settings, read_needs
 from dra_infra.migration.node_labels import Requirement, as_discovered, read_nodes, read_requirements
-from dra_infra.migration.plugin_configs import hold_to_nodes, read_plugin_configs
+from dra_infra.migration.plugin_configs import (
+    FoundConfig,
+    find_plugin_config,
+    hold_to_nodes,
+    read_plugin_configs,
+)
 
 
 def config(**parts: Any) -> DevicePlugin:
@@ -543,6 +548,106 @@ def test_what_is_said_of_the_plugin_has_to_be_so_on_a_node(
 ):
     assert (hold_to_nodes(plugin, nodes) == plugin) == is_clear
     assert isinstance(read_resource("nvidia.com/gpu", hold_to_nodes(plugin, nodes)), Asked) == is_clear
+
+
+def found(*documents: dict[str, Any], nodes: tuple[dict[str, str], ...] = ()) -> FoundConfig:
+    return find_plugin_config([(f"{index}.yaml", each) for index, each in enumerate(documents)], nodes)
+
+
+DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+WHOLE_POLICY = {"mig": {"strategy": "none"}, "devicePlugin": {"config": {"name": "plugin", "default": "any"}}}
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        (DEPLOYMENT, release(PLUGIN, OF_CHART)),
+        (DEPLOYMENT, application(chart=PLUGIN, helm={"valuesObject": OF_CHART})),
+        (config_map(any=SHARED), policy(**WHOLE_POLICY)),
+        (DEPLOYMENT, release("of-our-own", OF_CHART), {"replicas": 2, "config": {"map": {"a": "b: c"}}}),
+    ],
+)
+def test_a_configuration_that_the_input_applies_counts(documents: tuple[dict[str, Any], ...]):
+    assert found(*documents) == FoundConfig("1.yaml", IN_FOUR, is_applied=True)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        (config_map(any=SHARED),),
+        ({"version": "v1", "sharing": {"timeSlicing": {"resources": [{"name": "gpu", "replicas": 4}]}}},),
+        (OF_CHART,),
+        # Values from elsewhere are not seen.
+        (application(chart=PLUGIN, helm={"valuesObject": OF_CHART, "valueFiles": ["more.yaml"]}),),
+        ({**release(PLUGIN, {}), "spec": {**release(PLUGIN, OF_CHART)["spec"], "valuesFrom": [{}]}},),
+        (
+            release(
+                OPERATOR,
+                {
+                    "mig": {"strategy": "none"},
+                    "devicePlugin": {**OF_OPERATOR["devicePlugin"], "enabled": False},
+                },
+            ),
+        ),
+        (release(PLUGIN, OF_CHART), release(PLUGIN, OF_CHART)),
+    ],
+)
+def test_a_configuration_that_nobody_is_known_to_apply_is_named(documents: tuple[dict[str, Any], ...]):
+    assert found(*documents) == FoundConfig("0.yaml", IN_FOUR, is_applied=False)
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        (release(PLUGIN, OF_CHART), release(PLUGIN, {})),
+        (policy(**WHOLE_POLICY),),
+        (policy(**WHOLE_POLICY), config_map(any=SHARED), config_map(any=MIXED)),
+        (config_map(a=SHARED, b=WHOLE),),
+        (release(PLUGIN, {"config": {"map": {"a": "version: v1\nflags: {migStrategy: both}"}}}),),
+    ],
+)
+def test_configurations_of_which_none_is_sure_to_count_are_named_without_an_answer(
+    documents: tuple[dict[str, Any], ...],
+):
+    assert found(*documents)[1:] == (None, False)
+    assert found(*documents).file
+
+
+def test_a_strategy_without_a_profile_is_no_answer_and_labels_of_nodes_give_one():
+    of_operator = release(OPERATOR, {})
+    assert found(of_operator) == FoundConfig("0.yaml", DevicePlugin(strategy="single"), is_applied=False)
+    assert found(of_operator, nodes=(ONE_G,)) == FoundConfig("0.yaml", ONE_PART, is_applied=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        DEPLOYMENT,
+        {"kind": "ClusterPolicy", "apiVersion": "kyverno.io/v1", "spec": {}},
+        config_map(**{"nginx.conf": "version: v1"}),
+        {"replicas": 2, "driver": {"enabled": True}},
+        {"version": "v1"},
+        release("web", {"driver": {}}),
+        application(chart="web"),
+        application(chart=PLUGIN, helm={"values": "a: [}"}),
+    ],
+)
+def test_other_objects_configure_no_plugin(other: dict[str, Any]):
+    assert found(other) == FoundConfig()
+
+
+def test_what_is_said_has_to_be_what_a_configuration_of_the_input_says():
+    shared, none = (
+        FoundConfig("a.yaml", IN_FOUR),
+        FoundConfig("a.yaml", config(flags={"migStrategy": "none"})),
+    )
+    told = "it is said to be a whole GPU, and a.yaml says one of 4 replicas of a whole GPU"
+    assert shared.hold(DevicePlugin()).unclear == told
+    assert none.hold(ONE_PART).unclear == "it is said to be a MIG device 1g.10gb, and a.yaml says a whole GPU"
+    for each in (shared, FoundConfig(), FoundConfig("a.yaml", DevicePlugin(strategy="single"))):
+        assert each.hold(IN_FOUR) is IN_FOUR
+    assert FoundConfig("a.yaml", DevicePlugin(strategy="single")).hold(DevicePlugin()) == DevicePlugin()
+    assert FoundConfig().hold(ONE_PART) is ONE_PART
 
 
 def test_profiles_that_differ_from_node_to_node_are_not_clear():
