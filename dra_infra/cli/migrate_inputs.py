@@ -13,7 +13,7 @@ import click
 
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
 from dra_infra.catalog.vocabulary import mig_profiles
-from dra_infra.cli.printing import print_problems
+from dra_infra.cli.printing import print_not_seen, print_problems
 from dra_infra.cli.settings import check_settings, read_program, read_snapshot
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
