@@ -32,8 +32,8 @@ _THERE: Final = ("Pod", "DaemonSet", "PodDisruptionBudget")
 def plan_cut_over(
     objects: Sequence[Mapping[str, Any]],
     migrated: Sequence[Migrated],
-    *,
     settings: Settings,
+    *,
     fleet: str | None,
     cluster: Snapshot | None,
     release: Release,

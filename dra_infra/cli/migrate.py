@@ -207,25 +207,26 @@ def run(
         manifests = [each for index, each in enumerate(manifests) if index not in others]
         migrated = [each for index, each in enumerate(migrated) if index not in others]
         results = [each for one in migrated for each in (one.manifest, *one.added) if each is not None]
-        placement = planned = None
+        placement, planned, release = None, None, target.releases[-1]
         if plan:
             tell("planning the cut-over")
             planned = plan_cut_over(
                 manifests,
                 migrated,
-                settings=settings,
+                settings,
                 fleet=fleet,
                 cluster=cluster,
-                release=target.releases[-1],
+                release=release,
                 driver=driver,
                 namespaces=namespaces,
             )
         elif fleet is not None:
             tell(f"placing on {fleet}")
             end = time.monotonic() + _SECONDS
-            chosen = load_fleet(fleet, kubernetes=target.releases[-1].minor, driver=driver)
-            release, is_late = target.releases[-1], lambda: time.monotonic() > end
-            placement = place(results, chosen, release=release, is_late=is_late, kinds=known)
+            chosen = load_fleet(fleet, kubernetes=release.minor, driver=driver)
+            placement = place(
+                results, chosen, release=release, is_late=lambda: time.monotonic() > end, kinds=known
+            )
     placed = list(describe(placement, brief=True)) if placement is not None else []
     notes = [*(f"not seen: {each}" for each in not_seen), *done.notes, *placed]
     if settings.mps_memory and not any(

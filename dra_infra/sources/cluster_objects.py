@@ -109,20 +109,15 @@ def _leave_out(
     manifest: Mapping[str, Any], owner: _Identity, *, is_there: bool, settings: Settings
 ) -> Migrated:
     (done,) = migrate_objects([manifest], settings)
-    kind, _, name = owner
+    (kind, _, name), at = owner, "metadata.ownerReferences"
     if done.manifest is manifest:
         return done
     if is_there:
         message = f"it is left out: {kind} {name} makes it anew"
-        return Migrated(
-            manifest=None, remarks=(Remark("metadata.ownerReferences", "changed", OWNED, message),)
-        )
+        return Migrated(manifest=None, remarks=(Remark(at, "changed", OWNED, message),))
     message = f"it stays as it is: {kind} {name} made it, and is not in the input"
     hint = f"migrate {kind} {name}, or what that belongs to"
-    return Migrated(
-        manifest=manifest,
-        remarks=(Remark("metadata.ownerReferences", "decide", OWNED, message, hint),),
-    )
+    return Migrated(manifest=manifest, remarks=(Remark(at, "decide", OWNED, message, hint),))
 
 
 def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

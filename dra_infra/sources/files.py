@@ -165,13 +165,9 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
 def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
     """`program-not-read` where *source* is the `Pulumi.yaml` of a program; *hint* has its folder for `{folder}`."""
     if Path(source.file).name in ("Pulumi.yaml", "Pulumi.yml") and source.manifest.get("runtime"):
-        yield Problem(
-            path="runtime",
-            code=NOT_READ,
-            message="this is a program, and what it makes is not in its files",
-            hint=hint.format(folder=Path(source.file).parent.as_posix()),
-            place=source.place("runtime"),
-        )
+        message = "this is a program, and what it makes is not in its files"
+        hint, place = hint.format(folder=Path(source.file).parent.as_posix()), source.place("runtime")
+        yield Problem(path="runtime", code=NOT_READ, message=message, hint=hint, place=place)
 
 
 def written_twice(name: str, first: Place | None, place: Place) -> Problem:
@@ -328,13 +324,9 @@ def _is_compiled(data: Any) -> bool:
 def _without_version(found: SourceObject) -> Problem:
     kind = str(found.manifest["kind"])[:80]
     near = "v1" if kind in ("Pod", "Service", "Namespace", "ConfigMap", "Secret", "Node") else "GROUP/VERSION"
-    return Problem(
-        path="apiVersion",
-        code=NO_VERSION,
-        message=f"the object of kind {kind} has no apiVersion, so no API server takes it and nothing of it was checked",
-        hint=f"write apiVersion: {near}",
-        place=found.start,
-    )
+    message = f"the object of kind {kind} has no apiVersion, so no API server takes it and nothing of it was checked"
+    hint = f"write apiVersion: {near}"
+    return Problem(path="apiVersion", code=NO_VERSION, message=message, hint=hint, place=found.start)
 
 
 def _refused(file: str, error: RefusedYamlError, first_line: int) -> Problem:

@@ -295,22 +295,21 @@ def _unwritten(manifest: Mapping[str, Any]) -> Remark:
         if paths
         else "a part of it is"
     )
-    return Remark(
-        path=paths[0] if paths else "",
-        outcome="decide",
-        code=NOT_WRITTEN,
-        message=f"{values} secret or only known after `pulumi up`, so it is in no file and no program that is written",
-        hint="change it where its own program makes it, by what this report says of it",
+    message = (
+        f"{values} secret or only known after `pulumi up`, so it is in no file and no program that is written"
     )
+    hint = "change it where its own program makes it, by what this report says of it"
+    return Remark(paths[0] if paths else "", "decide", NOT_WRITTEN, message, hint)
 
 
 def _not_rewritten(file: str, line: int) -> Problem:
+    message = "it stays as it is, for what follows it before the next --- is not YAML"
+    hint, code = (
+        "mend what is not YAML, or write --- in front of it, and migrate again",
+        "document-not-rewritten",
+    )
     return Problem(
-        path="document",
-        code="document-not-rewritten",
-        message="it stays as it is, for what follows it before the next --- is not YAML",
-        hint="mend what is not YAML, or write --- in front of it, and migrate again",
-        place=Place(file=file, line=line + 1),
+        path="document", code=code, message=message, hint=hint, place=Place(file=file, line=line + 1)
     )
 
 
