@@ -253,7 +253,7 @@ def _tell_nodes(fleet: Fleet, offered: Mapping[str, Mapping[str, str]]) -> Itera
     whole = (each.node_name for each in published for it in each.devices or () if _text(it, "type") == "gpu")
     gpus, fewer = Counter(whole), list[str]()
     for node, given in offered.items():
-        if int(given.get(WHOLE_GPU, gpus[node])) < gpus[node]:
+        if WHOLE_GPU in given and Quantity.parse(given[WHOLE_GPU]).value < gpus[node]:
             fewer.append(f"{node} ({given[WHOLE_GPU]} of {gpus[node]})")
     cordoned = [each.name for each in fleet.nodes if each.unschedulable and each.name in offered]
     if fewer:

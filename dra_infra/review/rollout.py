@@ -173,7 +173,8 @@ def _foresee(
         if has_surge(manifest):
             surge = get_field(manifest, "spec.updateStrategy.rollingUpdate.maxSurge")
             more = "more devices" if each is None else count_of(each, "more device")
-            nodes = f"{surge} of the nodes" if isinstance(surge, str) else count_of(int(surge), "node")
+            number = resolve_amount(surge, 1, round_up=True)
+            nodes = f"{surge} of the nodes" if isinstance(surge, str) else count_of(number, "node")
             message = (
                 f"rolls over with old and new pod side by side on up to {nodes} at a time: {more} on each"
             )
@@ -251,7 +252,7 @@ def has_surge(daemon_set: Mapping[str, Any]) -> bool:
 
 def resolve_amount(value: Any, replicas: int, *, round_up: bool) -> int:
     """A number of pods, or a share of them in percent; 25% where there is neither."""
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and abs(value) < 2**31:
         return int(value)
     digits = value.removesuffix("%") if isinstance(value, str) else ""
     percent = int(digits) if digits.isdecimal() else 25

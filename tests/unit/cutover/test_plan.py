@@ -165,6 +165,22 @@ def test_pods_that_stay_as_they_are_until_somebody_lets_them_go_are_told_with_wh
     assert plan([{**made, "spec": {**made["spec"], **spec, **free}}], "hgx-h100 x 2").works
 
 
+@pytest.mark.parametrize("amount", [float("inf"), float("nan"), [], {}, "x", -1])
+def test_a_strategy_without_sense_ends_no_plan(amount: Any):
+    amounts = {"maxSurge": amount, "partition": amount}
+    ways = {"strategy": {"rollingUpdate": amounts}, "updateStrategy": {"rollingUpdate": amounts}}
+    for kind in ("Deployment", "StatefulSet", "DaemonSet"):
+        made = deployment("a", 2, 1) | {"kind": kind}
+        assert plan([{**made, "spec": {**made["spec"], **ways}}], "t4 x 2", "1.37").phases
+    for strategy in (
+        amount,
+        {"canary": {**amounts, "steps": amount}},
+        {"canary": {"steps": [{"pause": amount}]}},
+    ):
+        made = rollout("a", 2, 1)
+        assert plan([{**made, "spec": {**made["spec"], "strategy": strategy}}], "t4 x 2", "1.37").phases
+
+
 @pytest.mark.parametrize(("gpus", "works"), [(4, True), (5, False)])
 def test_a_daemon_set_that_starts_the_new_pod_first_needs_room_for_both_on_each_node(gpus: int, works: bool):
     made = daemon_set("d", gpus)

@@ -169,6 +169,8 @@ def test_a_node_with_fewer_gpus_than_its_machine_and_one_that_is_cordoned_are_to
     assert "is broken" in sides.notes[1]
     assert "cordon again" in sides.notes[2]
     assert len(as_it_is(whole).notes) == 1
+    many = replace(first, allocatable={**first.allocatable, "nvidia.com/gpu": "1k"})
+    assert len(as_it_is(replace(whole, nodes=(many, second))).notes) == 1
 
 
 def half(fleet: str, *plugin: int) -> Sides:
