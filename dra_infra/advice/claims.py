@@ -245,6 +245,9 @@ def _advise_constraint(
     findings = [_judge_name(place, reached[leaf.name], context) for leaf in bound] or [
         check_name(place, context.pins)
     ]
+    union = Reach(tuple(device for leaf in bound for device in reached[leaf.name].devices))
+    if all(findings) and len({each.driver for each in union.known}) == 1:
+        findings = [_judge_name(place, union, context)]
     for finding in dict.fromkeys(found for found in findings if found is not None):
         yield _spoken(finding, field).at(f"{path}.{field}")
     size = _PARTITIONS.get(name) if constraint.match_attribute else None

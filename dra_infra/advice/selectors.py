@@ -55,12 +55,12 @@ def check_absence(place: Place, devices: Sequence[DeviceType], pins: Pins) -> Fi
     if own:
         return Finding(
             "attribute-of-other-device",
-            f"no {' or '.join(sorted(map(str, devices)))} has the {place.section} {place.name}, only "
+            f"no {' or '.join(sorted(set(map(str, devices))))} has the {place.section} {place.name}, only "
             f"{join_words(sorted({f'{device}s' for device in own}))} have it",
             _own_class(own[0], pins),
         )
     if owners or place.domain == STANDARD_DOMAIN:
-        publisher = f", which {owners[0].driver} publishes," if owners else ""
+        publisher = f", which {owners[0].driver} publishes" if owners else ""
         return Finding(
             "attribute-wrong-domain",
             f"no device here has the {place.section} {place.name}{publisher}: they are {said} of {devices[0].driver}",

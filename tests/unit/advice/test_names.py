@@ -90,6 +90,31 @@ def test_constraints_look_at_the_requests_that_they_name(inputs):
     assert inputs.codes(inputs.a_claim(*requests, constraints=[parent])) == ["attribute-of-other-device"]
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "dra.net/numaNode",
+            "attribute-wrong-domain",
+            "numaNode, which dra.net publishes: they are MIG devices and whole GPUs of gpu.nvidia.com",
+        ),
+        ("gpu.example.com/model", "attribute-wrong-domain", "MIG devices and whole GPUs of gpu.nvidia.com"),
+    ],
+)
+def test_one_constraint_on_several_requests_is_one_problem(inputs, name, code, said):
+    requests = [inputs.a_request(name=of[:3], of=of) for of in ("mig.nvidia.com", "gpu.nvidia.com")]
+    (problem,) = inputs.advice_on(inputs.a_claim(*requests, constraints=[{"matchAttribute": name}]))
+    assert (problem.code, problem.path) == (code, "spec.devices.constraints[0].matchAttribute")
+    assert said in problem.message
+
+
+def test_a_constraint_on_devices_of_two_drivers_names_each(inputs):
+    requests = [inputs.a_request(name=of[:3], of=of) for of in ("mig.nvidia.com", "gpu.example.com")]
+    constraint = {"matchAttribute": "dra.net/numaNode"}
+    problems = inputs.advice_on(inputs.a_claim(*requests, constraints=[constraint]))
+    assert [each.message.rpartition(" of ")[2] for each in problems] == ["gpu.nvidia.com", "gpu.example.com"]
+
+
 def test_a_derived_attribute_is_a_name_of_its_own(inputs):
     derived = [{"name": "gpu.nvidia.com/tray", "expression": 'device.attributes["gpu.nvidia.com"].uuid'}]
     claim = inputs.a_claim(
