@@ -34,13 +34,8 @@ def migrate_devices(item: Item, manifest: Manifest, objects: OldObjects) -> Mani
         new = _of_class(spec, item.remarks)
     elif kind == "ResourceClaim":
         new = _of_claim(spec, "spec", item, objects)
-    elif kind == "ResourceClaimTemplate":
-        new = {
-            name: _of_claim(value, "spec.spec", item, objects)
-            if name == "spec" and isinstance(value, Mapping)
-            else value
-            for name, value in spec.items()
-        }
+    elif kind == "ResourceClaimTemplate" and isinstance(spec.get("spec"), Mapping):
+        new = {**spec, "spec": _of_claim(spec["spec"], "spec.spec", item, objects)}
     else:
         return manifest
     return {name: new if name == "spec" else value for name, value in manifest.items()}

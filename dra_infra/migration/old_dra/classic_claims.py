@@ -19,6 +19,7 @@ from dra_infra.migration.old_dra.objects import (
     OldObjects,
     driver_of_today,
     meant_in,
+    replaced,
     text,
 )
 from dra_infra.migration.old_dra.parameters import (
@@ -54,12 +55,7 @@ class DeviceRequests(NamedTuple):
 
 
 class _Class(NamedTuple):
-    """The DeviceClass in the place of a ResourceClass.
-
-    Args:
-        name: Its name.
-        driver: Its driver of today; empty for a class that was a DeviceClass before, which may be of any.
-    """
+    """The DeviceClass in the place of a ResourceClass; its driver of today is empty where it was one before, and may be any."""
 
     name: str
     driver: str
@@ -173,7 +169,7 @@ class ClassicClaims:
                 changed.setdefault("devices", devices)
             else:
                 changed[name] = value
-        manifest = without_old_finalizer(_with_claim_spec(item, changed), remarks)
+        manifest = without_old_finalizer(replaced(item.manifest, path.split("."), changed), remarks)
         if item.key.kind != "ResourceClaim" or "status" not in manifest:
             return manifest
         message = "the status is of an allocation that no scheduler of today reads"
@@ -336,9 +332,7 @@ class ClassicClaims:
         message = "the ResourceClass is a DeviceClass with a selector on the driver"
         remarks.changed("driverName", "classic-shape", message)
         spec = {"selectors": [{"cel": {"expression": each}} for each in selectors]}
-        kept = {
-            each: item.manifest[each] for each in ("apiVersion", "kind", "metadata") if each in item.manifest
-        }
+        kept = {each: item.manifest[each] for each in _OF_CLASS[:3] if each in item.manifest}
         return {**kept, "kind": "DeviceClass", "spec": spec}
 
     def _filters(self, parameters: Item | None, today: str) -> list[str] | None:
@@ -381,16 +375,6 @@ def _single(meant: Meant | None) -> DeviceRequests | None:
         return None
     config = [config_entry(meant.config)] if meant.config else []
     return DeviceRequests([{"name": meant.name, "exactly": meant.exactly()}], config)
-
-
-def _with_claim_spec(item: Item, spec: Mapping[str, Any]) -> dict[str, Any]:
-    outer = spec
-    if item.key.kind == "ResourceClaimTemplate":
-        outer = {
-            name: spec if name == "spec" else value
-            for name, value in mapping(item.manifest.get("spec")).items()
-        }
-    return {name: outer if name == "spec" else value for name, value in item.manifest.items()}
 
 
 def _say(requests: list[dict[str, Any]]) -> str:

@@ -73,12 +73,8 @@ def _migrate_entry(entry: Any, path: str, remarks: Remarks) -> Any:
     driver: Any = driver_of_today(text(opaque.get("driver")))
     if driver != NVIDIA:
         message = f"gpu.nvidia.com reads a {kind} that is for it, and this one is for {driver or 'no driver'}"
-        remarks.decide(
-            f"{path}.opaque.driver",
-            "parameter-not-known",
-            message,
-            "write gpu.nvidia.com, or leave the config out",
-        )
+        hint = "write gpu.nvidia.com, or leave the config out"
+        remarks.decide(f"{path}.opaque.driver", "parameter-not-known", message, hint)
         driver = opaque.get("driver")
     changed = {name: _of_opaque(name, value, driver, migrated) for name, value in opaque.items()}
     return {name: changed if name == "opaque" else value for name, value in entry.items()}

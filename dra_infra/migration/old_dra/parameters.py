@@ -190,12 +190,8 @@ def _read_selector(selector: Any, device: Device, remarks: Remarks) -> list[str]
         try:
             return [meaning.expression()]
         except ProblemsError as error:
-            remarks.decide(
-                "spec.selector",
-                "parameter-not-known",
-                str(error.problems[0].message),
-                "write the selector anew",
-            )
+            message, hint = str(error.problems[0].message), "write the selector anew"
+            remarks.decide("spec.selector", "parameter-not-known", message, hint)
             return None
     if meaning is False:
         message, hint = "no device of the class passes the selector", "write it anew"

@@ -138,12 +138,8 @@ def from_named_resources(text: str, driver: str) -> str | None:
     for index in range(len(tokens) - 5):
         word, dot, kind, opening, key, closing = tokens[index : index + 6]
         before = tokens[index - 1].text if index else ""
-        if (word.text, dot.text, opening.text, closing.text) != (
-            "attributes",
-            ".",
-            "[",
-            "]",
-        ) or before == ".":
+        shape = (word.text, dot.text, opening.text, closing.text)
+        if shape != ("attributes", ".", "[", "]") or before == ".":
             continue
         name = _camel(_string(key))
         known = _published("attribute") | _published("capacity")
@@ -262,9 +258,8 @@ def _meant(read: _Read) -> _Meant | None:
         certain = read.asks or (other == "attribute") != _compares_with(read, "quantity")
         return _Meant(other, domain, read.name) if certain else _Meant(other, domain, "", _hint(read, other))
     if read.name in _no_more():
-        return _Meant(
-            read.section, domain, "", "select by uuid, parentUUID or what the device can do, or leave it out"
-        )
+        hint = "select by uuid, parentUUID or what the device can do, or leave it out"
+        return _Meant(read.section, domain, "", hint)
     for name in _published(read.section):
         if name.lower() == read.name.lower():
             return renamed._replace(name=name)

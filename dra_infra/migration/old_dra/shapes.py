@@ -35,10 +35,7 @@ def to_v1(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
         elif kind == "ResourceClaim":
             changed["spec"] = _claim_spec(spec, "spec", remarks)
         elif kind == "ResourceClaimTemplate" and isinstance(spec.get("spec"), Mapping):
-            changed["spec"] = {
-                name: _claim_spec(value, "spec.spec", remarks) if name == "spec" else value
-                for name, value in spec.items()
-            }
+            changed["spec"] = {**spec, "spec": _claim_spec(spec["spec"], "spec.spec", remarks)}
     return without_old_status(without_old_finalizer(changed, remarks), remarks)
 
 
@@ -78,11 +75,9 @@ def without_old_finalizer(manifest: Manifest, remarks: Remarks) -> dict[str, Any
     for each in (each for each in finalizers if each not in kept):
         message = f"the finalizer {each} is left out: the controller of today sets its own"
         remarks.changed("metadata.finalizers", "old-field-removed", message)
-    changed = {
-        name: kept if name == "finalizers" else value
-        for name, value in mapping(metadata).items()
-        if name != "finalizers" or kept
-    }
+    changed = {**mapping(metadata), "finalizers": kept}
+    if not kept:
+        del changed["finalizers"]
     return {name: changed if name == "metadata" else value for name, value in manifest.items()}
 
 
