@@ -271,7 +271,10 @@ class _Patch:
         start, value = keys[key]
         line = self._line_start(start)
         if not self._text[line:start].strip(" "):
-            return _Edit(self._moved.get(start, line), self._line_end(value.end), "")
+            ends = [self._line_end(each.end) for at, each in keys.values() if at < start]
+            # What stands at the top is of the document.
+            lead = self._lead(start, max(ends, default=0)) if line < start else line
+            return _Edit(self._moved.get(start, lead), self._line_end(value.end), "")
         # The first key behind a dash: the next one takes its place.
         behind = [other for other, (at, _) in keys.items() if at > start]
         if not behind:

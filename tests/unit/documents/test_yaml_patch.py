@@ -73,6 +73,20 @@ def test_a_key_goes_with_its_line_alone():
     assert patch(TEXT, new) == TEXT.replace("              nvidia.com/gpu: 1   # one\n", "")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# top\na:\n  # of b\n  # and more\n  b: 1\n  # of c\n  c: 2\n", "# top\na:\n  # of c\n  c: 2\n"),
+        ("a:\n  c: 2\n  # of b\n  b: 1\n  # last\n", "a:\n  c: 2\n  # last\n"),
+        ("a:\n  # of a\n\n  b: 1\n  c: 2\n", "a:\n  # of a\n\n  c: 2\n"),
+        ("a:\n  c: |\n    x\n    # y\n  b: 1\n", "a:\n  c: |\n    x\n    # y\n"),
+        ("# licence\nb: 1\na: {c: 2}\n", "# licence\na: {c: 2}\n"),
+    ],
+)
+def test_a_comment_right_above_a_key_goes_with_it_alone(before: str, after: str):
+    assert patch(before, data(after)) == after
+
+
 def test_a_mapping_of_which_nothing_stays_is_replaced_as_a_whole():
     new = data()
     new["spec"]["template"]["containers"][0]["resources"] = {"claims": [{"name": "gpu"}]}
