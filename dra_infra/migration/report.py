@@ -13,6 +13,7 @@ from dra_infra.advice.references import REFERENCES
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
+from dra_infra.migration.workloads import find_no_texts
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
 from dra_infra.output.wording import count_of
 from dra_infra.target import ClusterTarget
@@ -123,6 +124,8 @@ def judge(
     pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
     rows = [(index, each) for index, each in pairs if each is not None]
     found: list[list[Problem]] = [[] for _ in migrated]
+    for index, each in rows:
+        found[index] += find_no_texts(each) if index not in others else ()
     for number, problem in check_objects([each for _, each in rows], target, driver=driver, beside=there):
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"

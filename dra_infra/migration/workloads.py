@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.decoding import json_type
+from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -45,6 +47,20 @@ _MODELS: Final = (
 )
 """Fields of a predictor that KServe makes a container of, beside `containers`."""
 
+_NAMED_TEXTS: Final = (
+    *(("metadata", each, "*") for each in ("labels", "annotations")),
+    ("spec", "selector", "matchLabels", "*"),
+)
+_TEXTS: Final = (
+    ("nodeSelector", "*"),
+    *(
+        (containers, "*", *path.split())
+        for containers in ("initContainers", "containers")
+        for path in ("name", "image", "command *", "args *", "env * name", "env * value")
+    ),
+)
+"""Fields of pods that are texts, and hold numbers and truth values where quotes were forgotten."""
+
 
 @cache
 def _rows() -> Mapping[tuple[str, str], Mapping[str, Any]]:
@@ -67,6 +83,21 @@ def find_kind(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -
     """The kind of an object with pods that can be migrated, or none; a user's own among *kinds* comes first."""
     known, own = (each.find(manifest) for each in (workload_kinds(), kinds or workload_kinds()))
     return own if own is not known else more_kinds().find(manifest) or known
+
+
+def find_no_texts(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    """`wrong-type` for each label, argument or variable of an object with pods that is no text: servers refuse the object."""
+    kind = find_kind(manifest)
+    parts = [each for each in kind.parts if not each.composed] if kind else []
+    specs = [at if each.is_spec else (*at, "spec") for each in parts for at, _ in each.find(manifest)]
+    places = [(each, path) for each in specs for path in _TEXTS]
+    owners = dict.fromkeys([(), *(each[:-1] for each in specs)] if specs else ())
+    for above, path in (*((each, path) for each in owners for path in _NAMED_TEXTS), *places):
+        for at, value in find_all(value_at(manifest, *above), path, above):
+            if not isinstance(value, (str, type(None))):
+                where = f"{show_steps(at[:-1])}[{at[-1]}]" if path[-1] == "*" else show_steps(at)
+                message = f"a text belongs here, and servers refuse the {json_type(value)}: put it in quotes"
+                yield Problem(path=where, code="wrong-type", message=message, hint="put it in quotes")
 
 
 def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:

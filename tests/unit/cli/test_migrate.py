@@ -470,6 +470,19 @@ def test_a_gate_tells_what_servers_refuse_of_objects_that_stay_as_they_are(folde
     }
 
 
+def test_what_was_to_have_quotes_fails_and_is_told(folder: Path, command: Callable[..., Any]):
+    text = SERVE.replace(
+        "metadata: {labels: {app: serve}}", "metadata: {labels: {app: serve, version: 1.10}}"
+    )
+    (folder / "serve.yaml").write_text(
+        text.replace("        resources:", "        env: [{name: TP, value: 8}]\n        resources:")
+    )
+    for option in ("--check", "--write", "--check"):
+        done = command("migrate", ".", "--whole-gpus", "--kubernetes", "1.37", option, cwd=folder)
+        assert (done.code, done.err.count("[wrong-type]")) == (1, 2)
+        assert "  error: spec.template.spec.containers[0].env[0].value: a text belongs here" in done.err
+
+
 def test_a_patch_is_not_judged_as_a_whole_object(folder: Path):
     (folder / "kustomization.yaml").write_text("patches: [{path: patch.yaml}]\n")
     (folder / "patch.yaml").write_text(

@@ -14,7 +14,7 @@ from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.workloads import find_kind
+from dra_infra.migration.workloads import find_kind, find_no_texts
 
 WHOLE = Settings(plugin=DevicePlugin())
 
@@ -912,3 +912,30 @@ def test_pods_of_a_kind_that_a_user_names_share_a_gpu_under_mps_by_their_number(
     mps = replace(under_mps(8), kinds=OWN.kinds)
     (done,) = migrate_objects([training_run(pod_spec(1))], mps)
     assert [each["kind"] for each in done.added] == ["ResourceClaim"]
+def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field():
+    odd = job_set(1, 1)
+    for number, (field, value) in enumerate(
+        {"args": ["--tp", 2], "env": [{"name": "A", "value": True}]}.items()
+    ):
+        template = odd["spec"]["replicatedJobs"][number]["template"]["spec"]["template"]
+        template["metadata"] = {"labels": {"example.com/version": 1.1, "none": None}}
+        template["spec"]["containers"][0] |= {"name": False, field: value}
+        template["spec"]["nodeSelector"] = {"gpu": 1, "disk": "ssd"}
+    odd["metadata"]["annotations"] = {"prometheus.io/port": 8000, "a": "8000"}
+    at = "spec.replicatedJobs[{}].template.spec.template"
+    told = list(find_no_texts(odd))
+    assert [each.path for each in told] == [
+        "metadata.annotations[prometheus.io/port]",
+        *(f"{at.format(number)}.metadata.labels[example.com/version]" for number in (0, 1)),
+        *(
+            f"{at.format(0)}.spec.{each}"
+            for each in ("nodeSelector[gpu]", "containers[0].name", "containers[0].args[1]")
+        ),
+        *(
+            f"{at.format(1)}.spec.{each}"
+            for each in ("nodeSelector[gpu]", "containers[0].name", "containers[0].env[0].value")
+        ),
+    ]
+    assert {(each.code, each.hint) for each in told} == {("wrong-type", "put it in quotes")}
+    assert not list(find_no_texts(job_set(1, 1)))
+    assert not list(find_no_texts({"kind": "ConfigMap", "metadata": {"labels": {"a": 1}}}))
