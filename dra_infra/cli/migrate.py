@@ -180,7 +180,7 @@ def run(
     with progress() as tell, collector_paused():
         tell("reading")
         known = load_workload_kinds(kinds) if kinds else None
-        files = read_inputs(paths, sys.stdin.buffer, making, unread=output) if paths else None
+        files = read_inputs(paths, sys.stdin.buffer, making, output) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
         cluster, (sources, problems, patches, not_seen) = read_cluster(files, snapshot, account, known, tell)
         plugin, beside = find_plugin(plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus)
@@ -229,9 +229,8 @@ def run(
             )
     placed = list(describe(placement, brief=True)) if placement is not None else []
     notes = [*(f"not seen: {each}" for each in not_seen), *done.notes, *placed]
-    if settings.mps_memory and not any(
-        told.code == "mps-replicas" for each in migrated for told in each.remarks
-    ):
+    codes = {told.code for each in migrated for told in each.remarks}
+    if settings.mps_memory and "mps-replicas" not in codes:
         notes.append("--mps-memory had no effect: no pod asks for a replica under MPS")
     notes += beside.notes_on(plugin)
     data = to_data(planned) if planned else None
@@ -273,9 +272,8 @@ def _write(
         return _Written(migrated, [*problems, *kept], notes, files=files)
     # What is there twice would be made twice.
     problems = [replace(each, severity="error") if each.code == TWICE else each for each in problems]
-    if _has_errors(problems) or any(
-        remark.code == NOT_WRITTEN for each in migrated for remark in each.remarks
-    ):
+    codes = {remark.code for each in migrated for remark in each.remarks}
+    if _has_errors(problems) or NOT_WRITTEN in codes:
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.cli.migrate_program import program_of
@@ -287,18 +285,12 @@ def _write(
         for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
         if find_owner(done.manifest or {}) or (each.is_made and is_beside(each.manifest, done, kinds))
     }.difference(others)
-    program = program_of(
-        [
-            replace(each, manifest=None) if index in others or index in left_out else each
-            for index, each in enumerate(migrated)
-        ],
-        [each.manifest for each in sources],
-        running,
-    )
+    gone = others | left_out
+    there = [replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)]
+    program = program_of(there, [each.manifest for each in sources], running)
     # What nobody applies is not in the program, and is not gone.
-    result = [
-        replace(made, manifest=each.manifest) for made, each in zip(program.migrated, migrated, strict=True)
-    ]
+    both = zip(program.migrated, migrated, strict=True)
+    result = [replace(made, manifest=each.manifest) for made, each in both]
     documents = sum(is_no_object(each.manifest) for each in sources)
     absent = (documents, "document", "without apiVersion and kind"), (len(left_out), "object", _BESIDE)
     notes = [

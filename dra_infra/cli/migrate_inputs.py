@@ -45,8 +45,6 @@ from dra_infra.sources.patches import Patches, find_patches, find_repeated, read
 
 _HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
 
-_PROJECTS: Final = ("Pulumi.yaml", "Pulumi.yml")
-
 
 class Inputs(NamedTuple):
     """The input of a migration."""
@@ -77,12 +75,9 @@ class Making(NamedTuple):
         folder = Path(path)
         if path == "-" or self.kind == "manifests" or not folder.is_dir():
             return False
-        marks = (*_PROJECTS, "Chart.yaml")
-        return (
-            self.kind is not None
-            or is_kustomization(folder)
-            or any(os.path.isfile(folder / name) for name in marks)  # noqa: PTH113  (as of kustomizations)
-        )
+        marks = (folder / each for each in ("Pulumi.yaml", "Pulumi.yml", "Chart.yaml"))
+        is_made = self.kind is not None or is_kustomization(folder)
+        return is_made or any(map(os.path.isfile, marks))
 
     def make(self, path: str) -> tuple[list[SourceObject], Sequence[Problem], Sequence[NotSeen]]:
         """Make the objects of *path*, with its problems and what is not seen.
@@ -158,18 +153,11 @@ def _below(folder: Path, place: Place) -> Place:
     return replace(place, file=(folder / place.file).as_posix())
 
 
-def read_inputs(
-    paths: Sequence[str], stdin: BinaryIO, making: Making, *, unread: Path | None = None
-) -> Inputs:
+def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: Path | None) -> Inputs:
     """Read the objects in *paths*, as `read_sources` does, and those that programs and kustomizations make.
 
     What is named twice, or lies in a folder that is named too, is read once. An input without any object is a problem.
-
-    Args:
-        paths: Files, folders, or `-` for *stdin*.
-        stdin: Standard input.
-        making: How programs and kustomizations become objects.
-        unread: A folder that is left out of those around it, and told: what an earlier run wrote to it is no input.
+    The folder *unread* is left out of those around it, and told: what an earlier run wrote to it is no input.
 
     Raises:
         ProgramError: The codes of `Making.make`.

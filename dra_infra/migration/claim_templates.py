@@ -12,7 +12,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.placement.objects import target_of
+from dra_infra.placement.objects import identity_of, target_of
 
 _Owner = tuple[str, str, str, str]
 """API group, kind, name and generateName of an object."""
@@ -179,10 +179,9 @@ class OwnTemplates:
         return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
 
 
-def _identify(owner: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _identify(owner: Mapping[str, Any]) -> tuple[str, ...]:
     """API group, kind, namespace and name."""
-    group, metadata = str(owner.get("apiVersion")).rpartition("/")[0], mapping(owner.get("metadata"))
-    return group, str(owner.get("kind")), str(metadata.get("namespace")), str(metadata.get("name"))
+    return str(owner.get("apiVersion")).rpartition("/")[0], str(owner.get("kind")), *identity_of(owner)
 
 
 def _key(value: Any, *, is_shared: bool = False) -> str:

@@ -47,19 +47,13 @@ _MODELS: Final = (
 )
 """Fields of a predictor that KServe makes a container of, beside `containers`."""
 
-_NAMED_TEXTS: Final = (
-    *(("metadata", each, "*") for each in ("labels", "annotations")),
-    ("spec", "selector", "matchLabels", "*"),
-)
 _TEXTS: Final = (
-    ("nodeSelector", "*"),
-    *(
-        (containers, "*", *path.split())
-        for containers in ("initContainers", "containers")
-        for path in ("name", "image", "command *", "args *", "env * name", "env * value")
-    ),
+    *("nodeSelector *", "initContainers * name", "containers * name", "containers * image"),
+    *("containers * command *", "containers * args *", "containers * env * name", "containers * env * value"),
+    *("initContainers * command *", "initContainers * args *", "initContainers * env * value"),
 )
-"""Fields of pods that are texts, and hold numbers and truth values where quotes were forgotten."""
+_TEXTS_OF_OWNERS: Final = "metadata labels *", "metadata annotations *", "spec selector matchLabels *"
+"""Fields of pods, and of what makes them, that hold numbers and truth values where quotes were forgotten."""
 
 
 @cache
@@ -90,10 +84,10 @@ def find_no_texts(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     kind = find_kind(manifest)
     parts = [each for each in kind.parts if not each.composed] if kind else []
     specs = [at if each.is_spec else (*at, "spec") for each in parts for at, _ in each.find(manifest)]
-    places = [(each, path) for each in specs for path in _TEXTS]
     owners = dict.fromkeys([(), *(each[:-1] for each in specs)] if specs else ())
-    for above, path in (*((each, path) for each in owners for path in _NAMED_TEXTS), *places):
-        for at, value in find_all(value_at(manifest, *above), path, above):
+    fields = [(each, path.split()) for each in owners for path in _TEXTS_OF_OWNERS]
+    for above, path in (*fields, *((each, path.split()) for each in specs for path in _TEXTS)):
+        for at, value in find_all(value_at(manifest, *above), tuple(path), above):
             if not isinstance(value, (str, type(None))):
                 where = f"{show_steps(at[:-1])}[{at[-1]}]" if path[-1] == "*" else show_steps(at)
                 message = f"a text belongs here, and servers refuse the {json_type(value)}: put it in quotes"

@@ -141,12 +141,11 @@ def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator
     Two that kustomizations of their own have are two objects, and parts are none.
     """
     seen: dict[tuple[str, ...], tuple[SourceObject, SourceObject]] = {}
+    # What a program or a kustomization makes, and what a server names, is another object each time.
     for each in sources:
         manifest = each.manifest
-        # What a server names, and what a program or a kustomization makes, is another object each time.
-        if each.is_made or is_no_object(manifest) or not value_at(manifest, "metadata", "name"):
-            continue
-        if patches.of(each.file) or is_part(manifest):
+        is_one = not each.is_made and manifest.get("kind") and value_at(manifest, "metadata", "name")
+        if not is_one or patches.of(each.file) or is_part(manifest):
             continue
         key = str(manifest.get("apiVersion")).rpartition("/")[0], *as_owner(manifest)
         former = seen.get(key, ())
