@@ -12,7 +12,7 @@ from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import json_type
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -48,12 +48,10 @@ _MODELS: Final = (
 """Fields of a predictor that KServe makes a container of, beside `containers`."""
 
 _TEXTS: Final = (
-    *("nodeSelector *", "initContainers * name", "containers * name", "containers * image"),
-    *("containers * command *", "containers * args *", "containers * env * name", "containers * env * value"),
-    *("initContainers * command *", "initContainers * args *", "initContainers * env * value"),
+    *("labels", "annotations", "matchLabels", "nodeSelector", "values"),
+    *("name", "image", "command", "args", "value"),
 )
-_TEXTS_OF_OWNERS: Final = "metadata labels *", "metadata annotations *", "spec selector matchLabels *"
-"""Fields of pods, and of what makes them, that hold numbers and truth values where quotes were forgotten."""
+"""Fields of pods, and of what makes them, that are texts or hold nothing else."""
 
 
 @cache
@@ -83,15 +81,29 @@ def find_no_texts(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """`wrong-type` for each label, argument or variable of an object with pods that is no text: servers refuse the object."""
     kind = find_kind(manifest)
     parts = [each for each in kind.parts if not each.composed] if kind else []
-    specs = [at if each.is_spec else (*at, "spec") for each in parts for at, _ in each.find(manifest)]
-    owners = dict.fromkeys([(), *(each[:-1] for each in specs)] if specs else ())
-    fields = [(each, path.split()) for each in owners for path in _TEXTS_OF_OWNERS]
-    for above, path in (*fields, *((each, path.split()) for each in specs for path in _TEXTS)):
-        for at, value in find_all(value_at(manifest, *above), tuple(path), above):
-            if not isinstance(value, (str, type(None))):
-                where = f"{show_steps(at[:-1])}[{at[-1]}]" if path[-1] == "*" else show_steps(at)
-                message = f"a text belongs here, and servers refuse the {json_type(value)}: put it in quotes"
-                yield Problem(path=where, code="wrong-type", message=message, hint="put it in quotes")
+    pods = [
+        (*at, *end)
+        for each in parts
+        for end in ((), ("spec",), ("metadata",))
+        for at, _ in each.find(manifest)
+        if bool(end) is not each.is_spec
+    ]
+    for steps in dict.fromkeys([("metadata",), ("spec", "selector"), *pods]) if pods else ():
+        for path, found in _find_others(value_at(manifest, *steps), show_steps(steps)):
+            message = f"a text belongs here, and servers refuse the {found}: put it in quotes"
+            yield Problem(path=path, code="wrong-type", message=message, hint="put it in quotes")
+
+
+def _find_others(value: Any, path: str, is_text: bool = False) -> Iterator[tuple[str, str]]:  # noqa: FBT001, FBT002  (own)
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            below = f"{path}[{key}]" if is_text else f"{path}.{key}"
+            yield from _find_others(each, below, is_text or key in _TEXTS)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _find_others(each, f"{path}[{index}]", is_text)
+    elif is_text and not isinstance(value, (str, type(None))):
+        yield path, json_type(value)
 
 
 def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:
