@@ -33,6 +33,8 @@ nvidia.com/gpu.product are none."""
 _DOMAIN: Final = re.compile(r"(?<=(?:attributes\[|..capacity\[)[\"'])nvidia\.com/[\w./-]+")
 """The name of a resource in CEL of DRA, as if devices had attributes under it."""
 
+_PLUGIN_CONFIG: Final = re.compile(r"(?s)sharing\W.{0,999}(?:timeSlicing|mps)\W")
+
 _ELSEWHERE: Final = frozenset(
     {
         *("tolerations", "taints", "nodeSelector", "labels", "matchLabels", "matchExpressions"),
@@ -78,6 +80,11 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
             message = f"no driver publishes anything under {found}"
             yield Remark(path, "decide", "attribute-wrong-domain", message, "write gpu.nvidia.com instead")
             continue
+        if where == "configuration":
+            message = f"{found} stands in a configuration of the plugin, which asks for nothing"
+            own = "give it as --plugin-config, where nothing else says how the plugin serves"
+            yield Remark(path, "kept", "resource-in-text", message, own)
+            continue
         message = f"{found} stands in a {where} that is not read"
         more = "; --kinds FILE says where kinds of your own have pods" if where == "field" else ""
         yield Remark(path, "decide", "resource-in-text", message, f"{hint}{more}")
@@ -106,7 +113,8 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
             is_named = path.endswith(".deviceName") and is_device(value)
             is_named |= path.endswith("chedulerName") and tell_other_form(path, value) is not None
             if found := _NAMED.search(value) or (is_named and re.match(r"[\w./-]+", value)):
-                yield path, found[0], "text"
+                is_config = _PLUGIN_CONFIG.search(f"{path}:{value}") and "limits" not in value
+                yield path, found[0], "configuration" if is_config else "text"
             elif found := _DOMAIN.search(value):
                 yield path, found[0], "selector"
         else:

@@ -1,10 +1,11 @@
 """Migrates values files of charts that serve models: such a file is no object, and each chart has words of its own for GPUs.
 
-Two charts can make the claims themselves: they get the value by which they do. KubeRay's takes claims of a template that has
+Two charts can make the claims themselves: they get the value by which they do. KubeRay's and app-template take claims of a template that has
 to be there, and the others take none; for them the report says how to go on.
 
-Source: the charts ollama 1.77 (otwld/ollama-helm), llm-d-modelservice 0.4.12 (llm-d-incubation), ray-cluster since KubeRay 1.6
-(ray-project/kuberay), vllm-stack (vllm-project/production-stack) and JupyterHub's (jupyterhub/zero-to-jupyterhub-k8s).
+Sources: the charts ollama 1.77 (otwld/ollama-helm), llm-d-modelservice 0.4.12 (llm-d-incubation), ray-cluster since KubeRay 1.6
+(ray-project/kuberay), vllm-stack (vllm-project/production-stack), JupyterHub's (jupyterhub/zero-to-jupyterhub-k8s), app-template 4.1
+(bjw-s-labs/helm-charts), whose schema refuses claims, and its releases of 5.1 with claims in onedr0p/home-ops.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CLASS: Final = "gpu.nvidia.com"
 _ROLES: Final = ("decode", "prefill")
 """Parts of the values of llm-d that have containers."""
 
-_RENDERED: Final = "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -; with --to bridge its pods stay as they are"
+_RENDERED: Final = "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -, with these values in FILE; with --to bridge its pods stay as they are"
 
 _HUB: Final = (
     "KubeSpawner makes these pods: make a template NAME in its namespace, and write in kubespawner_override of a profile "
@@ -68,14 +69,17 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
     for migrate in (_migrate_ollama, _migrate_llm_d):
         manifest, more = migrate(manifest, settings)
         remarks += more
-    remarks += (*_ray_groups(manifest, settings), *_vllm_models(manifest))
+    remarks += (*_with_templates(manifest, settings), *_vllm_models(manifest))
     # A remark on a role of llm-d is one on its devices: its variables and arguments were not read.
     read = {"ollama.gpu", *(each.path for each in remarks)}.difference(_ROLES)
+    read |= {
+        f"{each.path.partition('.resources.')[0]}.resources" for each in remarks if ".resources." in each.path
+    }
     read |= {f"{each.path}Type" for each in remarks if each.path.endswith(".requestGPU")}
     for each in find_mentions(manifest, read):
         is_hub = "singleuser" in each.path or "KubeSpawner" in each.path
         code, hint = ("values-need-template", _HUB) if is_hub else ("values-without-claims", _RENDERED)
-        remarks.append(each._replace(code=code, hint=hint))
+        remarks.append(each if each.outcome == "kept" else each._replace(code=code, hint=hint))
     return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
 
 
@@ -193,21 +197,28 @@ def _devices_of_llm_d(accelerator: Mapping[str, Any], role: Mapping[str, Any]) -
     return tensor * data
 
 
-def _ray_groups(values: Mapping[str, Any], settings: Settings) -> Iterator[Remark]:
-    groups = {name: values.get(name) for name in ("head", "worker")}
-    more = mapping(values.get("additionalWorkerGroups"))
-    groups |= {f"additionalWorkerGroups.{name}": each for name, each in more.items()}
-    for at, group in groups.items():
+def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[Remark]:
+    """Groups of KubeRay's chart and containers of app-template, which take claims of a template that is there."""
+    groups = [((name,), values.get(name)) for name in ("head", "worker")]
+    kinds = (("containers",), ("initContainers",))
+    paths = (("additionalWorkerGroups", "*"), *(("controllers", "*", *kind, "*") for kind in kinds))
+    for steps, group in (*groups, *(each for path in paths for each in find_all(values, path))):
+        at, is_ray = show_steps(steps), steps[0] != "controllers"
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome != "kept")
         if found.needs and not found.is_blocked:
             asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
             message = f"{asked}: the chart takes claims of a template that is there"
+            pod = (
+                ""
+                if is_ray
+                else f" in {show_steps(steps[:2])}.pod, which app-template 5.1 takes and 4.1 refuses,"
+            )
             hint = (
                 f"make a template NAME in the namespace of the release, and write in {at}, in the place of the resource, "
-                "resources.claims: [{name: gpu}] and resourceClaims: [{name: gpu, resourceClaimTemplateName: NAME}]"
+                f"resources.claims: [{{name: gpu}}] and{pod} resourceClaims: [{{name: gpu, resourceClaimTemplateName: NAME}}]"
             )
-            if counted := counted_by_ray(found.needs):
+            if is_ray and (counted := counted_by_ray(found.needs)):
                 hint += (
                     f', with rayStartParams.num-gpus: "{counted}", which Ray reads off the limits otherwise'
                 )

@@ -120,6 +120,49 @@ def test_groups_of_ray_take_a_template_that_is_there():
     assert 'rayStartParams.num-gpus: "2"' in found.remarks[0].hint
 
 
+def app_template(kind: str, amount: Any) -> dict[str, Any]:
+    resources = {"limits": {"nvidia.com/gpu": amount}, "requests": {"nvidia.com/gpu": amount}}
+    return {"controllers": {"plex": {kind: {"app": {"image": {"tag": "1"}, "resources": resources}}}}}
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_containers_of_app_template_take_a_template_that_is_there(kind: str):
+    at = f"controllers.plex.{kind}.app"
+    assert told(app_template(kind, 1)) == [(f"{at}.resources", "decide", "values-need-template")]
+    found = migrate_values(app_template(kind, 1), WHOLE)
+    assert found is not None
+    assert "in controllers.plex.pod, which app-template 5.1 takes" in found.remarks[0].hint
+    limits = f"{at}.resources.limits[nvidia.com/gpu]"
+    assert told(app_template(kind, 1), Settings()) == [(limits, "decide", "plugin-not-known")]
+    assert told(app_template(kind, "${GPUS}")) == [(limits, "decide", "quantity-not-a-number")]
+
+
+CONFIG = "version: v1\nsharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: 4}\n"
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"devicePlugin": {"config": {"data": {"any": CONFIG}}}},
+        {"version": "v1", "sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 4}]}}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"any": CONFIG}},
+        {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "a"}}
+        | {"spec": {"values": {"config": {"map": {"any": CONFIG}}}}},
+    ],
+)
+def test_a_configuration_of_the_plugin_asks_for_nothing(manifest: dict[str, Any]):
+    (found,) = migrate_objects([manifest], WHOLE)
+    assert [(each.outcome, each.code) for each in found.remarks] == [("kept", "resource-in-text")]
+    assert "--plugin-config" in found.remarks[0].hint
+
+
+def test_a_text_with_limits_beside_a_configuration_of_the_plugin_is_told():
+    texts = {"any": f"{CONFIG}---\nlimits: {{nvidia.com/gpu: 1}}"}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": texts}
+    (found,) = migrate_objects([manifest], WHOLE)
+    assert [(each.path, each.outcome) for each in found.remarks] == [("data.any", "decide")]
+
+
 @pytest.mark.parametrize(
     ("limits", "number"),
     [

@@ -912,6 +912,8 @@ def test_pods_of_a_kind_that_a_user_names_share_a_gpu_under_mps_by_their_number(
     mps = replace(under_mps(8), kinds=OWN.kinds)
     (done,) = migrate_objects([training_run(pod_spec(1))], mps)
     assert [each["kind"] for each in done.added] == ["ResourceClaim"]
+
+
 def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field():
     odd = job_set(1, 1)
     for number, (field, value) in enumerate(
