@@ -94,7 +94,7 @@ def _migrate_inside(manifest: Mapping[str, Any], settings: Settings) -> Migrated
     changed, remarks = manifest, list[Remark]()
     for at, values in find_values(manifest):
         if done := migrate_values(values, settings):
-            changed = replaced(changed, at, done.manifest)
+            changed = changed if done.manifest is values else replaced(changed, at, done.manifest)
             remarks += [each._replace(path=f"{show_steps(at)}.{each.path}") for each in done.remarks]
     return Migrated(manifest=changed, remarks=tuple(remarks)) if remarks else None
 

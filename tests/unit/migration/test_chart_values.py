@@ -137,6 +137,15 @@ def test_containers_of_app_template_take_a_template_that_is_there(kind: str):
     assert told(app_template(kind, "${GPUS}")) == [(limits, "decide", "quantity-not-a-number")]
 
 
+@pytest.mark.parametrize("amount", [1, "${GPUS}"])
+def test_a_release_whose_values_stay_is_the_very_object(amount: Any):
+    release = {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "a"}}
+    release["spec"] = {"values": app_template("containers", amount)}
+    (found,) = migrate_objects([release], WHOLE)
+    assert found.remarks
+    assert found.manifest is release
+
+
 CONFIG = "version: v1\nsharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: 4}\n"
 
 
