@@ -69,8 +69,12 @@ def patch_document(text: str, old: Any, new: Any) -> str:
     Raises:
         NotPatchedError: The document cannot be changed in place.
     """
+    # Behind a last line without a break each of two edits would bring one.
+    whole = text if text.endswith("\n") else f"{text}\n"
     try:
-        patched = _apply(text, list(_Patch(text).changes(old, new)))
+        edits = list(_Patch(whole).changes(old, new))
+        is_longer = whole is text or any(each.start == len(whole) for each in edits)
+        patched = _apply(whole, edits)[: None if is_longer else -1]
         again = [each.data for each in read_documents(patched)]
     except (RefusedYamlError, ValueError) as error:
         raise NotPatchedError(str(error)) from error

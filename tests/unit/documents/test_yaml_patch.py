@@ -282,6 +282,12 @@ def test_the_last_line_without_a_break_gets_none_but_between():
     assert patch("a: 1\nb: 2", {"a": 1, "b": 3}) == "a: 1\nb: 3"
 
 
+def test_two_changes_behind_a_last_line_without_a_break_have_no_blank_line_between():
+    text = "a: 1\nb:\n  c:\n  - d: 1"
+    new = {"a": 1, "b": {"c": [{"d": 1}, {"d": 2}], "e": 3}}
+    assert patch(text, new) == "a: 1\nb:\n  c:\n  - d: 1\n  - d: 2\n  e: 3\n"
+
+
 def test_what_an_anchor_gives_elsewhere_too_is_not_patched():
     text = "a: &x {size: 1}\nb: *x\n"
     with pytest.raises(NotPatchedError):
