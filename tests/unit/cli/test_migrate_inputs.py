@@ -255,7 +255,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         (".", "--output", "migrated"),
         (".", "--output", "link/../migrated"),
         (".", "../base", "--output", "new/migrated"),
-        (".", "--to", "bridge", "--output", "migrated"),
+        (".", "--to", "bridge", "--driver", "25.8", "--output", "migrated"),
         (".", "--to", "components", "--output", "infra"),
         (".", "--write"),
     ],

@@ -410,7 +410,7 @@ def test_comments_between_items_are_of_the_next_one_and_further_in_of_the_one_be
 
 def test_a_last_line_without_a_break_moves_as_a_line():
     assert patch("a:\n- b: 1\n- c: 2", {"a": [{"c": 2}, {"d": 3}, {"e": 4}, {"b": 1}]}) == (
-        "a:\n- c: 2\n- d: 3\n- e: 4\n- b: 1\n"
+        "a:\n- c: 2\n- d: 3\n- e: 4\n- b: 1"
     )
 
 
