@@ -245,7 +245,8 @@ def run(
         return EXIT_NO_ANSWER
     fits = placement is None or placement.fits_count == len(placement.workloads)
     works = fits and (planned is None or planned.works) and (placement is None or placement.joint.works)
-    is_open = report.count("decide") or report.refused or _has_errors(problems) or not works
+    has_errors = any(each.severity == "error" for each in problems)
+    is_open = report.count("decide") or report.refused or has_errors or not works
     return 1 if is_open or (check and report.changed) else 0
 
 
@@ -273,7 +274,7 @@ def _write(
     # What is there twice would be made twice.
     problems = [replace(each, severity="error") if each.code == TWICE else each for each in problems]
     codes = {remark.code for each in migrated for remark in each.remarks}
-    if _has_errors(problems) or NOT_WRITTEN in codes:
+    if problems or NOT_WRITTEN in codes:
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.cli.migrate_program import program_of
@@ -298,15 +299,11 @@ def _write(
         for number, word, which in absent
         if number
     ]
-    return _Written(result, [*problems, *program.problems], [*program.notes, *notes], program=program)
-
-
-def _has_errors(problems: Sequence[Problem]) -> bool:
-    return any(each.severity == "error" for each in problems)
+    return _Written(result, program.problems, [*program.notes, *notes], program=program)
 
 
 def _put_program(done: _Written, output: Path | None, *, is_printed: bool) -> None:
-    if done.program is None or _has_errors(done.problems):
+    if done.program is None or done.problems:
         is_twice = any(each.code == TWICE for each in done.problems)
         say(f"no program was written, for it would {'have objects twice' if is_twice else 'lack objects'}")
     else:
