@@ -183,9 +183,12 @@ def run(
         files = read_inputs(paths, sys.stdin.buffer, making, output) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
         cluster, (sources, problems, patches, not_seen) = read_cluster(files, snapshot, account, known, tell)
-        plugin, beside = find_plugin(plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus)
-        settings = Settings(plugin=plugin, no_shares=no_shares, mps_memory=memory, kinds=known)
-        settings = replace(settings, say_plugin=f"{beside.hint}{settings.say_plugin}")
+        plugin, hint, said_by = find_plugin(
+            plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus
+        )
+        settings = Settings(
+            plugin=plugin, say_plugin=hint, no_shares=no_shares, mps_memory=memory, kinds=known
+        )
         tell(f"migrating {len(sources):,} objects")
         manifests = [each.manifest for each in sources]
         there = [each.to_manifest() for each in cluster.fleet.classes] if cluster is not None else []
@@ -232,7 +235,7 @@ def run(
     codes = {told.code for each in migrated for told in each.remarks}
     if settings.mps_memory and "mps-replicas" not in codes:
         notes.append("--mps-memory had no effect: no pod asks for a replica under MPS")
-    notes += beside.notes_on(plugin)
+    notes += said_by
     data = to_data(planned) if planned else None
     report = replace(report, notes=notes, plan=data, problems=problems, not_seen=not_seen)
     print_problems(problems, with_count=False)

@@ -22,12 +22,13 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrated_kinds
+from dra_infra.migration.needs import SAY_PLUGIN
 from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.plugin_configs import (
-    FoundConfig,
     find_plugin_config,
     hold_to_nodes,
     read_plugin_configs,
+    tell_plugin,
 )
 from dra_infra.output.wording import nearest
 from dra_infra.program.kustomizations import is_kustomization
@@ -271,8 +272,8 @@ def find_plugin(
     sources: Sequence[SourceObject],
     *,
     whole_gpus: bool,
-) -> tuple[DevicePlugin | None, FoundConfig]:
-    """The plugin as it is told, or as the input or the nodes of the cluster say, or None; with its configuration in the input.
+) -> tuple[DevicePlugin | None, str, list[str]]:
+    """The plugin as it is told, or as the input or the nodes of the cluster say, or None; how to say it, and notes on what said it.
 
     Raises:
         click.BadParameter: For a profile that no GPU has.
@@ -305,4 +306,8 @@ def find_plugin(
         plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
     if plugin and (whole_gpus or mig_profile):
         plugin = hold_to_nodes(plugin, map(as_discovered, nodes))
-    return (plugin if plugin_config or plugin is None else beside.hold(plugin)), beside
+    plugin = plugin if plugin_config or plugin is None else beside.hold(plugin)
+    way = beside.file and f"{beside.file} configures the plugin: give it as --plugin-config; or "
+    is_its = plugin is not None and plugin is beside.plugin
+    notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []
+    return plugin, f"{way}{SAY_PLUGIN}", notes

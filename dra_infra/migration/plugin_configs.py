@@ -15,7 +15,6 @@ from dra_infra.errors import ProblemsError
 from dra_infra.kubernetes.api.manifests import find_all, mapping, value_at
 from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
-    Asked,
     DevicePlugin,
     Strategy,
     malformed,
@@ -40,7 +39,8 @@ _RELEASES: Final = (
 )
 _NAMED: Final = (("chart", "spec", "chart"), ("chartRef", "name"), ("chart",))
 _VALUES: Final = (("values",), ("helm", "valuesObject"), ("helm", "values"))
-"""Where objects of Flux and Argo CD, by their kind, name a chart and its values."""
+_ELSEWHERE: Final = (("valuesFrom",), ("helm", "valueFiles"), ("helm", "parameters"))
+"""Where objects of Flux and Argo CD, by their kind, name a chart, its values, and others that do not stand there."""
 
 _FALLBACKS: Final = ["named", "single"]
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
@@ -125,8 +125,10 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
         ProblemsError: `plugin-config-malformed`, and what YAML inside the file is refused for.
     """
     maps = [each for each in map(mapping, documents) if each.get("kind") == "ConfigMap"]
-    document = next((each for each in map(mapping, documents) if each not in maps), {})
-    chart, found = _read_release(document, file)
+    others = [each for each in map(mapping, documents) if each not in maps]
+    others = [each for each in others if not (maps and each.get("kind")) or _configures(each)]
+    document = next(filter(_configures, others), others[0] if others else {})
+    chart, found, _ = _read_release(document, file)
     of_operator, strategy = _read_strategy(found, file, chart)
     values = mapping(found.get("spec")) or found
     config = mapping(value_at(values, "devicePlugin", "config") if of_operator else values.get("config"))
@@ -160,20 +162,20 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
     return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
 
 
-def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any]]:
-    """Returns NVIDIA's chart that an object of Flux or Argo CD releases, if it is one, with its values; any other document as it is."""
-    found: list[tuple[str, Any]] = []
+def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any], bool]:
+    """Returns NVIDIA's chart that an object releases, its values, and whether these are all; any other document as it is."""
+    found: list[tuple[str, Any, bool]] = []
     for kind, *path in _RELEASES:
         for _, each in find_all(document, tuple(path)) if document.get("kind") == kind else ():
-            name, values = (
+            name, values, more = (
                 next(filter(None, (value_at(each, *steps) for steps in places)), None)
-                for places in (_NAMED, _VALUES)
+                for places in (_NAMED, _VALUES, _ELSEWHERE)
             )
-            found.append((str(name) if name in _CHARTS else "", values))
+            found.append((str(name) if name in _CHARTS else "", values, more is None))
     # Of several sources, the one of NVIDIA's chart counts.
-    chart, values = max(found, default=("", document), key=lambda each: each[0] != "")
+    chart, values, is_all = max(found, default=("", document, True), key=lambda each: each[0] != "")
     read: tuple[Any, ...] = read_manifests(values, file=file) if isinstance(values, str) else (values,)
-    return chart, mapping(next(iter(read), None))
+    return chart, mapping(next(iter(read), None)), is_all
 
 
 def _read_strategy(found: Mapping[str, Any], file: str, chart: str) -> tuple[bool, Strategy | None]:
@@ -225,17 +227,6 @@ class FoundConfig(NamedTuple):
     plugin: DevicePlugin | None = None
     is_applied: bool = False
 
-    @property
-    def hint(self) -> str:
-        """The words before other ways to say how the plugin serves."""
-        return self.file and f"{self.file} configures the plugin: give it as --plugin-config; or "
-
-    def notes_on(self, plugin: DevicePlugin | None) -> list[str]:
-        """The line of a report in which this configuration counts."""
-        if plugin is None or plugin is not self.plugin:
-            return []
-        return [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {self.file} says"]
-
     def hold(self, plugin: DevicePlugin) -> DevicePlugin:
         """The plugin as somebody says that it is; not clear where this configuration says another one."""
         own = self.plugin or plugin
@@ -257,17 +248,20 @@ def find_plugin_config(
     applied = [each for each in found if each[1].get("kind") not in (None, "ConfigMap")]
     # Of maps with one name, as overlays have them, nobody knows which is meant.
     is_one = len({value_at(each, "metadata", "name") for each in maps}) == len(maps)
-    labels, read = list(nodes), dict[DevicePlugin, str]()
+    labels, read = list(nodes), dict[DevicePlugin, tuple[str, Mapping[str, Any]]]()
     for chosen in (applied, found):
         for file, each in chosen if not read else ():
             with suppress(ProblemsError):
                 more = maps if is_one and each not in maps else ()
-                read.setdefault(read_plugin_configs(each, *more, file=file).serve(labels), file)
+                read.setdefault(read_plugin_configs(each, *more, file=file).serve(labels), (file, each))
     if len(read) != 1:
-        return FoundConfig(next(iter(read.values()), found[0][0] if found else ""))
-    [(plugin, file)] = read.items()
-    is_applied = len(applied) == 1 and _is_all(applied[0][1])
-    return FoundConfig(file, plugin, is_applied and isinstance(read_resource(WHOLE_GPU, plugin), Asked))
+        return FoundConfig(next(iter([*read.values(), *found]), ("",))[0])
+    [(plugin, (file, own))] = read.items()
+    if [own] != [each for _, each in applied] or isinstance(read_resource(WHOLE_GPU, plugin), str):
+        return FoundConfig(file, plugin)
+    _, values, is_all = _read_release(own, file)
+    is_on = value_at(values.get("spec") or values, "devicePlugin", "enabled") is not False
+    return FoundConfig(file, plugin, is_applied=is_all and is_on)
 
 
 def _configures(document: Mapping[str, Any]) -> bool:
@@ -277,20 +271,11 @@ def _configures(document: Mapping[str, Any]) -> bool:
         return kind == "ClusterPolicy" and version.startswith("nvidia.com/")
     chart, values = "", document
     with suppress(ProblemsError):
-        chart, values = _read_release(document, "")
+        chart, values, _ = _read_release(document, "")
     places = (("data",), ("config", "map"), ("devicePlugin", "config", "data"))
     texts = (str(text) for steps in places for text in mapping(value_at(values, *steps)).values())
     is_one = not kind and document.get("version") == "v1" and ("sharing" in document or "flags" in document)
     return is_one or chart != "" or any("migStrategy:" in each or "sharing:" in each for each in texts)
-
-
-def _is_all(document: Mapping[str, Any]) -> bool:
-    """True where an object that deploys the plugin has all that is said of it."""
-    spec = mapping(document.get("spec"))
-    values = spec if document.get("kind") == "ClusterPolicy" else _read_release(document, "")[1]
-    elsewhere = [spec.get("valuesFrom"), *(each for _, each in find_all(spec, ("sources", "*", "ref")))]
-    elsewhere += [value_at(spec, "source", "helm", each) for each in ("valueFiles", "parameters")]
-    return value_at(values, "devicePlugin", "enabled") is not False and not any(elsewhere)
 
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:

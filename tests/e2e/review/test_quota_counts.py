@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.apiserver.admission import Quotas
 from dra_infra.review.dangers.quotas import CLAIMS_KEY, QuotaUse, read_hard
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE, ApiError
@@ -161,3 +162,23 @@ def test_claims_count_under_the_implicit_name_of_a_class_without_another_one(
         QUOTA, "team", lambda each: bool(each.get("status", {}).get("used")), namespace=namespace
     )
     assert int(quota["status"]["used"][key]) == QuotaUse(extended={CLASS: EXTENDED}).of_claim(spec)[key] == 2
+
+
+@pytest.mark.parametrize("name", ["cpu", "memory"])
+def test_a_quota_on_limits_refuses_the_pods_that_the_server_refuses(api: Api, namespace: str, name: str):
+    create_quota(api, namespace, {f"limits.{name}": 4, KEYS[1]: 5})
+    quotas = Quotas([api.get(QUOTA, "team", namespace=namespace)])
+    refused: list[bool] = []
+    for resources in ({}, {"requests": {name: "1"}}, {"limits": {name: "1"}}):
+        spec = {
+            "containers": [{"name": "main", "image": "registry.example.com/main:1", "resources": resources}]
+        }
+        metadata = {"name": "p", "namespace": namespace}
+        said = ""
+        try:
+            api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}, dry_run=True)
+        except ApiError as error:
+            said = str(error)
+        refused.append(f"must specify limits.{name}" in said)
+        assert bool(said) == refused[-1] == bool(quotas.find_unset(namespace, spec)), said
+    assert refused == [True, True, False]

@@ -431,6 +431,17 @@ def test_the_values_in_a_release_of_a_chart_are_read_as_a_file_of_them(
     assert served(document) == wanted
 
 
+def test_other_objects_in_the_file_of_a_configuration_are_passed_over():
+    repository = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmRepository", "spec": {"url": "x"}}
+    assert served([repository, DEPLOYMENT, release(PLUGIN, OF_CHART)]) == IN_FOUR
+    assert served([DEPLOYMENT, config_map(any=SHARED), policy(**WHOLE_POLICY)]) == IN_FOUR
+    assert served([DEPLOYMENT, config_map(any=SHARED)]) == IN_FOUR
+    assert (
+        served([{"migStrategy": "mixed", "config": {"name": "plugin"}}, config_map(any=SHARED)]).strategy
+        == "mixed"
+    )
+
+
 def test_a_release_of_another_chart_that_configures_nothing_is_told():
     told = "is no configuration of NVIDIA's device plugin: version is not v1"
     assert refusal(release("web", {"replicas": 2})) == ("plugin.yaml", "plugin-config-malformed", told)
@@ -611,6 +622,12 @@ def test_configurations_of_which_none_is_sure_to_count_are_named_without_an_answ
 ):
     assert found(*documents)[1:] == (None, False)
     assert found(*documents).file
+
+
+def test_a_configuration_beside_a_release_that_names_another_is_not_applied():
+    own = yaml.safe_load(SHARED)
+    of_operator = release(OPERATOR, {"devicePlugin": {"config": {"name": "plugin", "default": "any"}}})
+    assert found(of_operator, own) == FoundConfig("1.yaml", IN_FOUR, is_applied=False)
 
 
 def test_a_strategy_without_a_profile_is_no_answer_and_labels_of_nodes_give_one():
