@@ -162,7 +162,9 @@ WAIT = """
 import os, time
 try:
     print(os.getpid(), flush=True)
-    time.sleep(600)
+    # Python sees a signal that comes right before a sleep only behind it.
+    for _ in range(6000):
+        time.sleep(0.1)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
