@@ -285,7 +285,7 @@ def find_plugin(
             f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
         )
         raise click.BadParameter(refusal, param_hint="--mig-profile")
-    plugin = DevicePlugin() if whole_gpus else None
+    plugin, of_nodes = DevicePlugin() if whole_gpus else None, None
     nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
     beside = find_plugin_config(
         ((each.start.file, each.manifest) for each in sources), map(as_discovered, nodes)
@@ -300,7 +300,7 @@ def find_plugin(
     elif beside.is_applied and plugin is None:
         plugin = beside.plugin
     elif cluster and plugin is None:
-        plugin = read_nodes(nodes)
+        plugin = of_nodes = read_nodes(nodes)
     if mig_profile:
         of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
         plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
@@ -310,4 +310,6 @@ def find_plugin(
     way = beside.file and f"{beside.file} configures the plugin: give it as --plugin-config; or "
     is_its = plugin is not None and plugin is beside.plugin
     notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []
+    if cluster and plugin and plugin is of_nodes:
+        plugin = replace(plugin, nodes=cluster.fleet.nodes)
     return plugin, f"{way}{SAY_PLUGIN}", notes

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.migration.outcomes import Remark
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
@@ -67,6 +68,7 @@ class DevicePlugin:
         replicas: By resource name as it is without `.shared`.
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
         apart: Resources of MIG devices that some nodes share in another way than others.
+        nodes: The nodes by whose labels all this is known: on those that a pod selects it may be clear.
     """
 
     strategy: Strategy = "none"
@@ -75,6 +77,7 @@ class DevicePlugin:
     replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
     unclear: str = ""
     apart: frozenset[str] = frozenset()
+    nodes: tuple[Node, ...] = field(default=(), compare=False, repr=False)
 
     def why_unclear(self, resource: str) -> str:
         """Why nobody can say what a resource is; empty where it is clear."""

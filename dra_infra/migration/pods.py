@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, find_other_form
 from dra_infra.migration.needs import (
     ContainerNeeds,
@@ -19,7 +20,7 @@ from dra_infra.migration.needs import (
     containers_of,
     read_needs,
 )
-from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
+from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards, read_nodes
 from dra_infra.migration.node_selection import (
     DeviceSelection,
     find_against,
@@ -233,9 +234,12 @@ def in_places(remarks: Sequence[Remark], places: Sequence[str]) -> list[Remark]:
 def _plugin_there(
     spec: Mapping[str, Any], serving: Serving, plugin: DevicePlugin | None
 ) -> DevicePlugin | None:
-    """How a plugin serves the nodes that a pod selects, where their labels say more than the plugin's configuration."""
+    """How a plugin serves the nodes that a pod selects, where their labels say more than those of all nodes or a configuration."""
     if plugin is None:
         return plugin
+    if plugin.unclear or plugin.apart:
+        there = [each.labels for each in plugin.nodes if not NodeFilter(spec).refuse_labels(each)]
+        plugin = read_nodes(there) or plugin
     if serving.shared or serving == NOTHING_SAID:
         message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
         # The strategy is that of a node, which may share its MIG devices alone.

@@ -757,6 +757,52 @@ def test_a_snapshot_says_which_configuration_its_nodes_have(folder: Path):
     assert "[plugin-config-malformed]" in refused.stderr
 
 
+def test_nodes_that_differ_say_what_pods_get_that_select_some_of_them(folder: Path):
+    products = {"whole": "Tesla-T4", "parts": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"pool": name, "nvidia.com/gpu.product": product}},
+            "status": {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "4"}},
+        }
+        for name, product in products.items()
+    ]
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    selectors = {
+        "product": {"nvidia.com/gpu.product": "Tesla-T4"},
+        "whole": {"pool": "whole"},
+        "parts": {"pool": "parts"},
+        "any": {},
+        "none": {"pool": "new"},
+    }
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "ml"},
+            "spec": {
+                "nodeSelector": selector,
+                "containers": [
+                    {"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+                ],
+            },
+        }
+        for name, selector in selectors.items()
+    ]
+    (folder / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    found = json.loads(migrate(folder, "pods.json", "--snapshot", "cluster.yaml", "--json").stdout)["objects"]
+    assert {each["name"]: each["added"] for each in found} == {
+        "Pod ml/product": ["ResourceClaimTemplate ml/product-gpu"],
+        "Pod ml/whole": ["ResourceClaimTemplate ml/whole-gpu"],
+        "Pod ml/parts": ["ResourceClaimTemplate ml/parts-mig"],
+        "Pod ml/any": [],
+        "Pod ml/none": [],
+    }
+    codes = {remark["code"] for each in found[3:] for remark in each["remarks"]}
+    assert codes == {"resource-not-clear"}
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
