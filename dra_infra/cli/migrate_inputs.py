@@ -305,8 +305,7 @@ def find_plugin(
         of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
         plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
     if plugin and (whole_gpus or mig_profile):
-        plugin = hold_to_nodes(plugin, map(as_discovered, nodes))
-    plugin = plugin if plugin_config or plugin is None else beside.hold(plugin)
+        plugin = beside.hold(hold_to_nodes(plugin, map(as_discovered, nodes)))
     way = beside.file and f"{beside.file} configures the plugin: give it as --plugin-config; or "
     is_its = plugin is not None and plugin is beside.plugin
     notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []

@@ -11,7 +11,14 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.migration.device_plugin import MIG_NAME, Asked, is_device, read_resource, tell_other_form
+from dra_infra.migration.device_plugin import (
+    MIG_NAME,
+    Asked,
+    holds_plugin_config,
+    is_device,
+    read_resource,
+    tell_other_form,
+)
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
@@ -33,7 +40,8 @@ nvidia.com/gpu.product are none."""
 _DOMAIN: Final = re.compile(r"(?<=(?:attributes\[|..capacity\[)[\"'])nvidia\.com/[\w./-]+")
 """The name of a resource in CEL of DRA, as if devices had attributes under it."""
 
-_PLUGIN_CONFIG: Final = re.compile(r"(?s)sharing\W.{0,999}(?:timeSlicing|mps)\W")
+_PLUGIN_CONFIG: Final = re.compile(r"(?:\A|\.)sharing\.(?:timeSlicing|mps)\.resources\[[0-9]+\]\.name")
+"""The path of a resource's name in a configuration of the plugin."""
 
 _ELSEWHERE: Final = frozenset(
     {
@@ -73,21 +81,17 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
     names = _find_names(manifest, read)
     hint = "change it by hand, if it asks for devices or counts them"
     for path, found, where in islice(names, _MOST_TOLD):
+        message = f"{found} stands in a {where} that is not read"
         if form := tell_other_form(path, found):
             yield form
-            continue
-        if where == "selector":
+        elif where == "selector":
             message = f"no driver publishes anything under {found}"
             yield Remark(path, "decide", "attribute-wrong-domain", message, "write gpu.nvidia.com instead")
-            continue
-        if where == "configuration":
+        elif where == "configuration":
             message = f"{found} stands in a configuration of the plugin, which asks for nothing"
-            own = "give it as --plugin-config, where nothing else says how the plugin serves"
-            yield Remark(path, "kept", "resource-in-text", message, own)
-            continue
-        message = f"{found} stands in a {where} that is not read"
-        more = "; --kinds FILE says where kinds of your own have pods" if where == "field" else ""
-        yield Remark(path, "decide", "resource-in-text", message, f"{hint}{more}")
+            yield Remark(path, "kept", "resource-in-text", message, "give it as --plugin-config if it counts")
+        else:
+            yield Remark(path, "decide", "resource-in-text", message, hint)
     if left := sum(1 for _ in names):
         message = f"{count_of(left, 'more place')} with resources of the plugin, in fields and texts that are not read"
         yield Remark("", "decide", "resource-in-text", message, hint)
@@ -97,7 +101,7 @@ def refuse_scheduler(manifest: Mapping[str, Any]) -> Remark | None:
     """Says that pods are for a scheduler of HAMi, KAI or Run:ai, which gives them GPUs in its own way; None for other pods."""
     found = _find_names(manifest, ())
     own = ((path, name) for path, name, _ in found if path.endswith(("chedulerName", f"nnotations[{name}]")))
-    return next((tell_other_form(*each) for each in own), None)
+    return next(filter(None, (tell_other_form(*each) for each in own)), None)
 
 
 def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -113,7 +117,7 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
             is_named = path.endswith(".deviceName") and is_device(value)
             is_named |= path.endswith("chedulerName") and tell_other_form(path, value) is not None
             if found := _NAMED.search(value) or (is_named and re.match(r"[\w./-]+", value)):
-                is_config = _PLUGIN_CONFIG.search(f"{path}:{value}") and "limits" not in value
+                is_config = _PLUGIN_CONFIG.search(path) or holds_plugin_config(value)
                 yield path, found[0], "configuration" if is_config else "text"
             elif found := _DOMAIN.search(value):
                 yield path, found[0], "selector"

@@ -35,8 +35,8 @@ from dra_infra.specs.tenants import quota_keys
 
 _INSTEAD: Final = "migrate these pods to claims: leave --to bridge out"
 _OF_CHART: Final = (
-    "the chart of the driver installs that class; one of NVIDIA's GPU operator has no such name, and with --context NAME or "
-    "--snapshot FILE of its cluster a class is added"
+    "the chart of the driver installs that class; the one that NVIDIA's GPU operator has by its name serves no resource, and with "
+    "--context NAME or --snapshot FILE of its cluster a class is added"
 )
 _QUEUE: Final = (
     "Kueue counts pods as before; where its deviceClassMappings name their class, by the name there"
@@ -85,7 +85,7 @@ def bridge_classes(
         if each.extended_resource_name and each.name not in classes
     }
     made |= {str(resource): (name, "") for name, resource in classes.items() if resource}
-    found = [_bridge(each, settings, made) for each in objects]
+    found = [_bridge(each, settings, made, frozenset(classes)) for each in objects]
     # A quota may stand before the pods that need a class.
     names = [name for name, _ in made.values()]
     return [
@@ -94,7 +94,7 @@ def bridge_classes(
     ]
 
 
-def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made) -> Migrated:
+def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken: frozenset[str]) -> Migrated:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
@@ -111,14 +111,14 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made) -> Mig
                 at, named = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else refuse_scheduler(manifest)
-                remarks.append(refused or _serve(at, need.asked, made, added, is_other=is_other))
+                remarks.append(refused or _serve(at, need.asked, made, added, taken, is_other=is_other))
     told = {each.path for each in remarks} | read
     # A values file is no object that a class could stand behind.
     for each in find_mentions(manifest, told) if manifest.get("kind") else ():
         name = _IN_LIMITS.search(each.path)
         found = read_needs("", {"resources": {"limits": {name[1]: 1} if name else {}}}, settings)
         remarks += [remark._replace(path=each.path) for remark in _undecided(found)]
-        remarks += [_serve(each.path, need.asked, made, added) for need in found.needs]
+        remarks += [_serve(each.path, need.asked, made, added, taken) for need in found.needs]
     return Migrated(manifest=manifest, remarks=tuple(remarks), added=tuple(added))
 
 
@@ -127,9 +127,15 @@ def _undecided(found: ContainerNeeds) -> list[Remark]:
 
 
 def _serve(
-    at: str, asked: Asked, made: _Made, added: list[Mapping[str, Any]], *, is_other: bool = False
+    at: str,
+    asked: Asked,
+    made: _Made,
+    added: list[Mapping[str, Any]],
+    taken: frozenset[str],
+    *,
+    is_other: bool = False,
 ) -> Remark:
-    """Adds the class for a resource that has none, and remarks on what becomes of it."""
+    """Adds the class for a resource that has none, unless its name is taken, and remarks on what becomes of it."""
     if asked.replicas is not None:
         message = (
             f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
@@ -138,6 +144,10 @@ def _serve(
     if is_other:
         message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
         return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
+    if asked.resource not in made and class_name(asked) in taken:
+        message = f"{asked.resource} needs a class, and the DeviceClass {class_name(asked)} that is there serves no resource"
+        hint = f"write extendedResourceName: {asked.resource} into its spec, or give it another name"
+        return Remark(at, "decide", "resource-bridged", message, hint)
     if asked.resource not in made:
         made[asked.resource] = class_name(asked), ""
         added.append(_device_class(asked))

@@ -205,7 +205,7 @@ def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[R
     for steps, group in (*groups, *(each for path in paths for each in find_all(values, path))):
         at, is_ray = show_steps(steps), steps[0] != "controllers"
         found = _read(at, mapping(value_at(group, "resources")), settings)
-        yield from (each for each in found.remarks if each.outcome != "kept")
+        yield from (each for each in found.remarks if each.outcome == "decide")
         if found.needs and not found.is_blocked:
             asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
             message = f"{asked}: the chart takes claims of a template that is there"

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
+from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.scheduler.fleet import Node
@@ -295,6 +297,19 @@ def read_plugin_config(document: Any, *, file: str, strategy: Strategy | None = 
             is_renamed = settings.get("renameByDefault") is True
             replicas[full] = Replicas(_WAYS[key], number, is_renamed, one_each)
     return DevicePlugin(strategy=said or "none", says_strategy=said is not None, replicas=replicas)
+
+
+def is_plugin_config(document: Any) -> bool:
+    """True for plain data that is a configuration of the plugin and says anything."""
+    says = (isinstance(mapping(document).get(each), Mapping) for each in ("flags", "sharing"))
+    return mapping(document).get("version") == "v1" and any(says)
+
+
+def holds_plugin_config(text: str) -> bool:
+    """True for a text that is such a configuration, which names resources and asks for none."""
+    with suppress(ProblemsError):
+        return "version" in text and all(map(is_plugin_config, read_manifests(text, file="")))
+    return False
 
 
 def read_strategy(written: Any, path: str) -> Strategy | None:

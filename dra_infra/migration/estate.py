@@ -66,11 +66,13 @@ def _go_on(
         or Migrated(manifest=done.manifest)
     )
     now = found.manifest or done.manifest
-    told = (*found.remarks, *(each for each in done.remarks if each.code == "selector-not-rewritten"))
-    left = find_mentions(now, _read_fields(now, told, settings)) if _may_ask(now) else ()
+    told = [each for each in done.remarks if each.code == "selector-not-rewritten"]
+    # A request of v1beta1 had its selectors on itself.
+    told += [each._replace(path=each.path.replace("].selectors[", "].exactly.selectors[")) for each in told]
+    left = find_mentions(now, _read_fields(now, (*found.remarks, *told), settings)) if _may_ask(now) else ()
     return Migrated(
         manifest=now,
-        remarks=(*done.remarks, *found.remarks, *(tell_why(now, each) for each in left)),
+        remarks=(*done.remarks, *found.remarks, *(tell_why(now, each, settings.kinds) for each in left)),
         added=(*done.added, *found.added),
     )
 

@@ -158,7 +158,7 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
         asked = read_resource(name, settings.plugin)
         refusal = (
             _not_a_number(at, name, resources[part][name])
-            if count is None and find_other_form(name) is None
+            if count is None and form is None
             else _not_clear(at, name, asked, settings)
             if isinstance(asked, str)
             else _refuse_replicas(at, asked, count or 0, settings)

@@ -17,6 +17,8 @@ from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
     DevicePlugin,
     Strategy,
+    holds_plugin_config,
+    is_plugin_config,
     malformed,
     read_node_labels,
     read_plugin_config,
@@ -259,7 +261,8 @@ def find_plugin_config(
     [(plugin, (file, own))] = read.items()
     if [own] != [each for _, each in applied] or isinstance(read_resource(WHOLE_GPU, plugin), str):
         return FoundConfig(file, plugin)
-    _, values, is_all = _read_release(own, file)
+    chart, values, is_all = _read_release(own, file)
+    is_all &= chart != "" or own.get("kind") == "ClusterPolicy"
     is_on = value_at(values.get("spec") or values, "devicePlugin", "enabled") is not False
     return FoundConfig(file, plugin, is_applied=is_all and is_on)
 
@@ -274,8 +277,7 @@ def _configures(document: Mapping[str, Any]) -> bool:
         chart, values, _ = _read_release(document, "")
     places = (("data",), ("config", "map"), ("devicePlugin", "config", "data"))
     texts = (str(text) for steps in places for text in mapping(value_at(values, *steps)).values())
-    is_one = not kind and document.get("version") == "v1" and ("sharing" in document or "flags" in document)
-    return is_one or chart != "" or any("migStrategy:" in each or "sharing:" in each for each in texts)
+    return (not kind and is_plugin_config(document)) or chart != "" or any(map(holds_plugin_config, texts))
 
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:

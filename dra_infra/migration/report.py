@@ -51,6 +51,10 @@ class Entry:
     problems: Sequence[Problem] = ()
 
 
+_WHOLE: Final = ("duplicate-object", "nothing-checked")
+"""Codes of errors after which all of the input is known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What became of all objects.
@@ -80,7 +84,8 @@ class Report:
     @property
     def missing(self) -> int:
         """Number of the parts of the input that are not in the result."""
-        return sum(each.severity == "error" for each in self.problems) + len(self.not_seen)
+        lost = (each.severity == "error" and each.code not in _WHOLE for each in self.problems)
+        return sum(lost) + len(self.not_seen)
 
     @property
     def refused(self) -> int:

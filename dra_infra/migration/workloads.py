@@ -106,11 +106,13 @@ def _find_others(value: Any, path: str, is_text: bool = False) -> Iterator[tuple
         yield path, json_type(value)
 
 
-def tell_why(manifest: Mapping[str, Any], remark: Remark) -> Remark:
-    """A remark on a resource that was not read, with the reason where pods of this kind get no claims."""
+def tell_why(manifest: Mapping[str, Any], remark: Remark, kinds: WorkloadKinds | None) -> Remark:
+    """A remark on a resource that was not read, with the reason where pods of this kind get no claims, or the way to name a kind."""
     group, kind = str(manifest.get("apiVersion") or "").rpartition("/")[0], str(manifest.get("kind"))
     row = _rows().get((group, kind), {})
     is_resource = remark.path.endswith("]") and not remark.path[-2].isdigit()
+    if is_resource and remark.code == "resource-in-text" and find_kind(manifest, kinds) is None and not row:
+        return remark._replace(hint=f"{remark.hint}; --kinds FILE says where kinds of your own have pods")
     if "why" not in row or not is_resource:
         return remark
     return remark._replace(code="kind-not-rewritten", message=f"this {kind} {row['why']}", hint=row["hint"])

@@ -143,8 +143,8 @@ class _Migration:
         if is_parameters(item):
             self._claims.meaning_of(item)
         if all(each.outcome == "changed" for each in item.remarks):
-            message = "no claim of the input that could be migrated names it"
-            hint = "give the claims too, or leave it out"
+            message = "no claim that it was written into names it, of those in the input"
+            hint = "give the claims too; leave it out once none names it"
             item.remarks.decide("", "parameters-not-used", message, hint)
         self._put(item, item.manifest)
 

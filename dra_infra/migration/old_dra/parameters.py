@@ -101,11 +101,12 @@ def read_class_parameters(item: Item) -> list[str] | None:
     fields = dict(mapping(item.manifest.get("spec")))
     if not fields or item.key.kind == "DeviceClassParameters" or driver_of_today(item.key.group) == INTEL:
         return []
-    selector = fields.pop("selector", None)
+    selector, _ = fields.pop("selector", None), fields.pop("sharing", None)
     if isinstance(selector, list) and len(selector) == 1:
         selector = selector[0]
     if fields or isinstance(selector, list):
-        message, hint = "these are more than one selector", "write a DeviceClass with what is meant"
+        told = f"a class has no {next(iter(fields))}" if fields else f"these are {len(selector)} selectors"
+        message, hint = f"{told}, and not one", "write a DeviceClass with what is meant"
         item.remarks.decide("spec", "parameter-not-known", message, hint)
         return None
     return _read_selector(selector, "gpu", item.remarks)

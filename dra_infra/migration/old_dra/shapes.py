@@ -19,8 +19,12 @@ KINDS: Final = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "Resour
 """Kinds that v1 has, and older versions under the same name."""
 NODE_SELECTOR: Final = "write it as a node selector into the pods"
 _NO_CONTROLLER: Final = "nothing is to be done: the scheduler of today allocates without a controller"
-_OLD_FINALIZERS: Final = ("dra.k8s.io/delete-protection", "/deletion-protection")
-"""Ends of the finalizers of the claim controller and of drivers' (finalizer in k8s.io/dynamic-resource-allocation/controller)."""
+_OLD_FINALIZER: Final = "dra.k8s.io/delete-protection"
+_OF_DRIVERS: Final = "/deletion-protection"
+"""The end of the finalizers of drivers' controllers (finalizer in k8s.io/dynamic-resource-allocation/controller)."""
+
+_CLASSIC: Final = ("resource.k8s.io/v1alpha1", "resource.k8s.io/v1alpha2", "resource.k8s.io/v1alpha3")
+"""Versions with controllers of drivers, which went in 1.32: what ends so in later ones is somebody's own."""
 
 
 def to_v1(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
@@ -64,16 +68,20 @@ def without(fields: Manifest, name: str, path: str, remarks: Remarks, *, hint: s
 
 def without_old_finalizer(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
     """*manifest* without the finalizers of old controllers, which nobody takes off any more."""
-    metadata, is_v1 = manifest.get("metadata"), manifest.get("apiVersion") == "resource.k8s.io/v1"
+    metadata, is_classic = manifest.get("metadata"), manifest.get("apiVersion") in _CLASSIC
     written = mapping(metadata).get("finalizers")
     finalizers: list[Any] = written if isinstance(written, list) else []
-    # In v1 no controller of a driver ever set one: what ends so there is somebody's own.
-    ends = _OLD_FINALIZERS[:1] if is_v1 else _OLD_FINALIZERS
-    kept = [each for each in finalizers if not text(each).endswith(ends)]
+    old = [each for each in finalizers if is_classic and text(each).endswith(_OF_DRIVERS)]
+    kept = [each for each in finalizers if each not in (_OLD_FINALIZER, *old)]
     if len(kept) == len(finalizers):
         return dict(manifest)
     for each in (each for each in finalizers if each not in kept):
-        message = f"the finalizer {each} is left out: the controller of today sets its own"
+        why = (
+            "no controller of a driver takes it off any more"
+            if each in old
+            else "the controller of today sets its own"
+        )
+        message = f"the finalizer {each} is left out: {why}"
         remarks.changed("metadata.finalizers", "old-field-removed", message)
     changed = {**mapping(metadata), "finalizers": kept}
     if not kept:

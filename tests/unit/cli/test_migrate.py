@@ -803,6 +803,21 @@ def test_nodes_that_differ_say_what_pods_get_that_select_some_of_them(folder: Pa
     assert codes == {"resource-not-clear"}
 
 
+def test_labels_of_nodes_count_before_a_configuration_that_nothing_applies(folder: Path):
+    labels = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.replicas": "1"}
+    status = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}, "status": status}
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    config = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+    data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"any": config}}
+    (folder / "config.json").write_text(json.dumps(data))
+    files = ("serve.yaml", "config.json")
+    done = migrate(folder, *files, "--snapshot", "cluster.yaml")
+    assert "resource-to-claim" in done.stderr
+    held = migrate(folder, *files, "--whole-gpus")
+    assert "config.json says one of 4 replicas of a whole GPU [resource-not-clear]" in held.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -1057,6 +1072,13 @@ def test_a_report_names_a_path_that_is_not_there(folder: Path):
     data = json.loads(done.stdout)
     assert done.returncode == 2
     assert (data["complete"], data["problems"][0]["code"]) == (False, "file-unreadable")
+
+
+def test_an_object_that_is_there_twice_is_no_part_that_is_missing(folder: Path):
+    (folder / "again.yaml").write_text((folder / "serve.yaml").read_text())
+    files = ("serve.yaml", "again.yaml", "--whole-gpus", "--json")
+    data = json.loads(migrate(folder, *files, "--to", "components").stdout)
+    assert (data["complete"], [each["code"] for each in data["problems"]]) == (True, ["duplicate-object"])
 
 
 def test_a_report_names_a_document_that_was_not_rewritten(folder: Path):

@@ -84,6 +84,18 @@ def test_the_class_of_the_drivers_chart_serves_unless_there_is_another_of_its_na
     assert len(found.added) == 1
 
 
+def test_a_class_whose_name_is_taken_is_not_added():
+    taken = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "nvidia.com-gpu"},
+    }
+    found = bridge_classes([taken, pod("a", nvidia_com__gpu=1)], WHOLE)[1]
+    assert [(each.outcome, each.code) for each in found.remarks] == [("decide", "resource-bridged")]
+    assert "extendedResourceName: nvidia.com/gpu" in found.remarks[0].hint
+    assert found.added == ()
+
+
 def test_a_replica_is_not_bridged():
     replicas = {"nvidia.com/gpu": Replicas("time-slicing", 4, renamed=False, one_each=False)}
     (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], Settings(plugin=DevicePlugin(replicas=replicas)))

@@ -165,8 +165,16 @@ def test_a_configuration_of_the_plugin_asks_for_nothing(manifest: dict[str, Any]
     assert "--plugin-config" in found.remarks[0].hint
 
 
-def test_a_text_with_limits_beside_a_configuration_of_the_plugin_is_told():
-    texts = {"any": f"{CONFIG}---\nlimits: {{nvidia.com/gpu: 1}}"}
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CONFIG}---\nlimits: {{nvidia.com/gpu: 1}}",
+        "# sharing: timeSlicing: is not for us\nrequests: {nvidia.com/gpu: 4}",
+        "sharing {{ .Values.mps }} nvidia.com/gpu",
+    ],
+)
+def test_a_text_that_is_not_a_configuration_of_the_plugin_alone_is_told(text: str):
+    texts = {"any": text}
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": texts}
     (found,) = migrate_objects([manifest], WHOLE)
     assert [(each.path, each.outcome) for each in found.remarks] == [("data.any", "decide")]

@@ -79,3 +79,23 @@ def test_the_page_has_every_row():
     if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
         PAGE.write_text(written)
     assert PAGE.read_text() == written, "run `make golden`, and read what it wrote"
+
+
+@pytest.mark.parametrize(
+    ("version", "left"), [("v1alpha3", []), ("v1beta1", ["a.example.com/deletion-protection"])]
+)
+def test_finalizers_of_drivers_go_from_versions_that_had_their_controllers(version: str, left: list[str]):
+    spec = {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.nvidia.com"}]}}
+    names = ["a.example.com/deletion-protection", "dra.k8s.io/delete-protection"]
+    metadata = {"name": "c", "namespace": "ml", "finalizers": names}
+    claim = {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    (found,) = migrate_old_dra([claim]).values()
+    assert found.manifest is not None
+    assert found.manifest["metadata"].get("finalizers", []) == left
+    messages = " ".join(each.message for each in found.remarks)
+    assert ("no controller of a driver" in messages) is (not left)

@@ -575,7 +575,6 @@ WHOLE_POLICY = {"mig": {"strategy": "none"}, "devicePlugin": {"config": {"name":
         (DEPLOYMENT, release(PLUGIN, OF_CHART)),
         (DEPLOYMENT, application(chart=PLUGIN, helm={"valuesObject": OF_CHART})),
         (config_map(any=SHARED), policy(**WHOLE_POLICY)),
-        (DEPLOYMENT, release("of-our-own", OF_CHART), {"replicas": 2, "config": {"map": {"a": "b: c"}}}),
     ],
 )
 def test_a_configuration_that_the_input_applies_counts(documents: tuple[dict[str, Any], ...]):
@@ -622,6 +621,12 @@ def test_configurations_of_which_none_is_sure_to_count_are_named_without_an_answ
 ):
     assert found(*documents)[1:] == (None, False)
     assert found(*documents).file
+
+
+def test_a_release_of_another_chart_applies_no_configuration_of_the_plugin():
+    assert found(DEPLOYMENT, release("nextcloud", OF_CHART)) == FoundConfig("1.yaml", IN_FOUR)
+    comment = {"config": {"map": {"smb.conf": "# sharing: by group\nversion: v1"}}}
+    assert found(DEPLOYMENT, release("samba", comment)) == FoundConfig()
 
 
 def test_a_configuration_beside_a_release_that_names_another_is_not_applied():
