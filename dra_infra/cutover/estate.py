@@ -18,6 +18,7 @@ from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind
+from dra_infra.review.running import Key, key_of
 
 Objects = Sequence[Mapping[str, Any]]
 """Manifests of objects."""
@@ -157,9 +158,8 @@ class Estate:
 
     def daemons(self, nodes: Sequence[Node], running: Objects = (), *more: NodeTaint) -> dict[ObjectRef, str]:
         """DaemonSets, also of what runs, that may have pods with devices on one of the nodes, also with more taints, and a selector of them."""
-        found: dict[ObjectRef, str] = {}
-        sides = (side for unit in self.units for side in (unit.before, unit.after[-1]))
-        every = (*self.common, *sides, *running)
+        found: dict[Key, tuple[ObjectRef, str]] = {}
+        every = (*self.common, *(side for it in self.units for side in (it.before, it.after[-1])), *running)
         for each in (each for each in every if each and each.get("kind") == "DaemonSet"):
             spec = mapping(value_at(each, "spec", "template", "spec"))
             labels = value_at(each, "spec", "selector", "matchLabels")
@@ -168,15 +168,15 @@ class Estate:
             asks = labels and (asks_plugin(each) or spec.get("resourceClaims"))
             tainted = (replace(node, taints=(*node.taints, *more)) for node in nodes)
             if asks and not all(map(NodeFilter(spec, daemon=True).refusal, tainted)):
-                pairs = mapping(labels).items()
-                found.setdefault(reference_to(each), ",".join(f"{key}={value}" for key, value in pairs))
-        return found
+                selector = ",".join(f"{key}={value}" for key, value in mapping(labels).items())
+                found.setdefault(key_of(ref := reference_to(each)), (ref, selector))
+        return dict(found.values())
 
     def bare(
         self, moved: frozenset[int], nodes: Sequence[Node], running: Objects = (), *, by_claims: bool = False
     ) -> dict[ObjectRef, bool]:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
-        objects, found, kinds = self.at(moved), dict[ObjectRef, bool](), self.admitted
+        objects, found, kinds = self.at(moved), dict[Key, tuple[ObjectRef, bool]](), self.admitted
         for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
             admitted, metadata = list(kinds.find_pod_templates(each)), mapping(each.get("metadata"))
             spec = admitted[0].spec if admitted else {}
@@ -185,8 +185,8 @@ class Estate:
             is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
             is_there = may_be_there or any(node.name == place for node in nodes)
             if is_there and metadata.get("name") and not is_made:
-                found.setdefault(reference_to(each), each in objects)
-        return found
+                found.setdefault(key_of(ref := reference_to(each)), (ref, each in objects))
+        return dict(found.values())
 
     def quotas(self, *, is_over: bool = False) -> Iterator[tuple[ObjectRef, Mapping[str, str]]]:
         """The keys of each quota and queue that count devices, with their amounts."""

@@ -269,11 +269,10 @@ def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -
     if away := [each.name for each in nodes if any(taint.key in _NOT_READY for taint in each.taints)]:
         what = "bring it back before, or delete the node"
         yield f"a drain and the waits behind it have no end on a node that is not ready: {join_words(away, most=12)}; {what}"
-    ours = {(each.namespace or "default", each.name) for each in estate.daemons(nodes)}
+    ours = estate.daemons(nodes)
     for each in estate.daemons(nodes, list(filter(asks_plugin, running))):
-        if (each.namespace or "default", each.name) not in ours:
-            why = "asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
-            yield f"{each} of the cluster {why}"
+        if each not in ours:
+            yield f"{each} of the cluster asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
     units = {str(each.ref) for each in estate.units}
     for rollout in estate.common:
         ref, source = reference_to(rollout), mapping(value_at(rollout, "spec", "workloadRef"))

@@ -31,6 +31,7 @@ from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
 from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, has_surge, resolve_amount
+from dra_infra.review.running import key_of
 
 _ROLLING: Final = ("DaemonSet", "Deployment", "StatefulSet", "Rollout")
 _NO_PARTITION: Final = "write updateStrategy: {rollingUpdate: {partition: 0}}"
@@ -131,16 +132,16 @@ def find_held(
     Upstream: getExpectedPodCount in pkg/controller/disruption/disruption.go. *waits* says whether evicted pods may find no place until the
     nodes are back.
     """
-    # What is applied takes the place of what is there.
+    # What is applied takes the place of what is there, which alone always says its namespace.
     every = (each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget")
-    budgets = {reference_to(each): mapping(each.get("spec")) for each in every}
+    budgets = {key_of(ref := reference_to(each)): (ref, mapping(each.get("spec"))) for each in every}
     sides = [
         [pods for each in side for pods in find_pod_templates(each, kinds)] if budgets else []
         for side in (objects, running)
     ]
     found: dict[ObjectRef, Outlook] = {}
-    for ref, spec in budgets.items():
-        matches, where = LabelSelector.read(spec.get("selector")).matches, ref.namespace or "default"
+    for (_, where, _), (ref, spec) in budgets.items():
+        matches = LabelSelector.read(spec.get("selector")).matches
         own, there = (
             [each for each in side if (each.owner.namespace or "default") == where and matches(each.labels)]
             for side in sides

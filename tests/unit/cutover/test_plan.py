@@ -617,6 +617,32 @@ def test_a_budget_of_the_manifests_takes_the_place_of_the_one_that_is_there():
     assert found.works
 
 
+def test_what_is_in_no_namespace_by_the_manifests_is_in_default_by_the_cluster():
+    def put_in(each: dict[str, Any], **namespace: str) -> dict[str, Any]:
+        metadata = {key: value for key, value in each["metadata"].items() if key != "namespace"}
+        return {**each, "metadata": metadata | namespace}
+
+    everywhere = daemon_set("d", 1, tolerations=[{"operator": "Exists"}])
+    objects = [everywhere, bare_pod("bare", 4), deployment("a", 1, 1), budget("a", maxUnavailable=1)]
+    there = [everywhere, bare_pod("bare", 4, "hgx-h100-0"), budget("a", maxUnavailable=0)]
+    found = plan(
+        list(map(put_in, objects)),
+        "hgx-h100 x 4",
+        running=[put_in(each, namespace="default") for each in there],
+    )
+    assert found.reasons == ()
+    moving = [each for each in found.phases if each.kind == "move"]
+    assert all(each.held == {} for each in moving)
+    given = [each for phase in moving for each in (*commands(phase.steps), *commands(phase.back))]
+    assert not any("-n default" in each for each in given)
+    assert given.count("kubectl delete daemonset d --cascade=orphan") == len(moving)
+    deleted = "kubectl delete pods --field-selector metadata.name=bare,spec.nodeName=hgx-h100-0"
+    assert deleted in given
+    # What a phase has moved it applies as it was, and not as migrated behind that.
+    (own,) = [each for each in moving if "DaemonSet d" in map(str, each.moves)]
+    assert not any("DaemonSet" in each.what and each.what.startswith("apply again") for each in own.back)
+
+
 @pytest.mark.parametrize(
     "limit", [{}, {"maxUnavailable": None}, {"maxUnavailable": float("inf")}, {"minAvailable": []}]
 )
