@@ -71,10 +71,9 @@ class Unit:
     after: tuple[Mapping[str, Any], ...] = field(repr=False)
     makes_pods: bool = True
 
-    @property
-    def is_replaced(self) -> bool:
+    def is_replaced(self, kinds: WorkloadKinds | None) -> bool:
         """True where its pods of before are gone once it has moved; a CronJob's run until their Job ends."""
-        kind = workload_kinds().find(self.after[-1])
+        kind = (kinds or workload_kinds()).find(self.after[-1])
         return self.ref.kind in DELETED or not (kind and kind.keeps_pods)
 
 

@@ -162,9 +162,8 @@ def make_plan(
     before, by_key = State(), {key_of(reference_to(each)): each for each in there}
     find_owners = owners or (lambda key: owners_of(key, by_key))
     for state in states:
-        gone = {
-            key_of(estate.units[number].ref) for number in before.units if estate.units[number].is_replaced
-        }
+        moved = [estate.units[number] for number in before.units]
+        gone = {key_of(each.ref) for each in moved if each.is_replaced(estate.kinds)}
         left = [each for key, each in by_key.items() if gone.isdisjoint(find_owners(key))]
         phases.append(_move(estate, judge, before, state, left))
         before = state

@@ -9,6 +9,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import Sides, all_on_plugin
 from dra_infra.cutover.steps import Step
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
@@ -131,8 +132,8 @@ def queue(**flavors: int) -> dict[str, Any]:
     }
 
 
-def migrated(objects: Sequence[Mapping[str, Any]]) -> list[Migrated]:
-    return migrate_objects(objects, Settings(plugin=PLUGIN, no_shares="there are none"))
+def migrated(objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> list[Migrated]:
+    return migrate_objects(objects, Settings(plugin=PLUGIN, no_shares="there are none", kinds=kinds))
 
 
 def plan(
@@ -142,7 +143,7 @@ def plan(
     sides = all_on_plugin(found, PLUGIN) if isinstance(found, Fleet) else found
     return make_plan(
         objects,
-        migrated(objects),
+        migrated(objects, more.get("kinds")),
         sides,
         release=ClusterTarget(kubernetes=kubernetes).releases[-1],
         is_late=lambda: False,

@@ -11,7 +11,7 @@ import pytest
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
-from dra_infra.catalog.workload_kinds import find_pod_templates
+from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds
 from dra_infra.cutover.estate import asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin
@@ -444,6 +444,21 @@ def test_pods_of_workloads_that_have_moved_are_no_longer_there(is_read: bool):
         ("Deployment ml/chat", "nightly-17-1"),
         ("Job ml/train", "train-1"),
     ]
+
+
+@pytest.mark.parametrize(("row", "evicted"), [({"keepsPods": "keeps them"}, ["a-1", "a-2"]), ({}, ["a-1"])])
+def test_pods_that_a_kind_of_a_users_own_keeps_are_there_after_it_moved(
+    row: dict[str, str], evicted: list[str]
+):
+    part = {"template": "spec.template", "pods": ["spec.replicas"]}
+    kind = {"kind": "Trainer", "group": "example.com", "parts": [part], **row}
+    trainer = deployment("a", 2, 8) | {"apiVersion": "example.com/v1", "kind": "Trainer"}
+    owners = [{"kind": "Trainer", "name": "a", "controller": True}]
+    running = [bare_pod(f"a-{number}", 8, f"hgx-h100-{number}", ownerReferences=owners) for number in (1, 2)]
+    kinds = read_workload_kinds({"kinds": [kind]}, "kinds.yaml")
+    found = plan([trainer], "hgx-h100 x 3", running=running, kinds=kinds)
+    assert moves(found)[1] == (("hgx-h100-1",), ("Trainer ml/a",))
+    assert [each.name for phase in found.phases for each in phase.evicted] == evicted
 
 
 def of_daemon_set(name: str, node: str) -> dict[str, Any]:
