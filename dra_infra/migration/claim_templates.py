@@ -70,7 +70,7 @@ class ClaimTemplates:
             (_identify(each), str(entry.get("resourceClaimTemplateName")))
             for each in objects
             if owners[_identify(each)] > 1 and value_at(each, "metadata", "name")
-            for pods in find_pod_templates(each)
+            for pods in find_pod_templates(each, kinds)
             for entry in mappings(pods.spec.get("resourceClaims"))
         }
         """Objects that are there twice, each with a claim template that one of them names: it is not where the others are applied."""

@@ -901,6 +901,13 @@ def test_a_kind_of_a_user_comes_before_that_of_the_catalogue():
     assert found == [[("spec", "template")], [("spec", "own")]]
 
 
+def test_a_copy_of_a_kind_that_a_user_names_keeps_its_template_to_itself():
+    (first,) = migrate_objects([training_run(pod_spec(8))], OWN)
+    assert first.manifest is not None
+    *_, copy = migrate_objects([first.manifest, *first.added, training_run(pod_spec(8))], OWN)
+    assert (copy.manifest, copy.added) == (first.manifest, first.added)
+
+
 def test_old_claims_of_a_kind_that_a_user_names_are_written_flat():
     entry = {"name": "gpu", "source": {"resourceClaimTemplateName": "gpus"}}
     (done,) = migrate_objects([training_run({**pod_spec(), "resourceClaims": [entry]})], OWN)
