@@ -204,7 +204,7 @@ def run(
         tell("writing")
         done = _write(sources, migrated, others, problems, to=to, cluster=cluster, kinds=known)
         migrated, problems = done.migrated, done.problems
-        judged = judge(manifests, migrated, others, target, driver, there)
+        judged = judge(manifests, migrated, others, target, driver, there, known)
         report = _report(sources, migrated, judged, [each.minor for each in target.releases])
         # What nobody applies does not run, or is made by what does.
         manifests = [each for index, each in enumerate(manifests) if index not in others]

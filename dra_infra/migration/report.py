@@ -12,6 +12,7 @@ from dra_infra.advice.objects import check_objects, reference_to
 from dra_infra.advice.references import REFERENCES
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.names import is_dns_subdomain
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.migration.workloads import find_no_texts
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
@@ -119,8 +120,9 @@ def judge(
     target: ClusterTarget,
     driver: str,
     there: Sequence[Mapping[str, Any]] = (),
+    kinds: WorkloadKinds | None = None,
 ) -> list[list[Problem]]:
-    """Returns what servers refuse of each object and of what comes with it, and advice on what changed.
+    """Returns what servers refuse of each object, of all *kinds*, and of what comes with it, and advice on what changed.
 
     Of what stays as it was only errors count, and not which version it has. What nobody applies, *others*, is not judged,
     nor are classes that are *there*. Paths of what comes with an object begin with its name, and what both have in common is
@@ -130,7 +132,7 @@ def judge(
     rows = [(index, each) for index, each in pairs if each is not None]
     found: list[list[Problem]] = [[] for _ in migrated]
     for index, each in rows:
-        found[index] += find_no_texts(each) if index not in others else ()
+        found[index] += find_no_texts(each, kinds) if index not in others else ()
     for number, problem in check_objects([each for _, each in rows], target, driver=driver, beside=there):
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"

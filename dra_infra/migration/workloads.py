@@ -77,9 +77,9 @@ def find_kind(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -
     return own if own is not known else more_kinds().find(manifest) or known
 
 
-def find_no_texts(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> Iterator[Problem]:
     """`wrong-type` for each label, argument or variable of an object with pods that is no text: servers refuse the object."""
-    kind = find_kind(manifest)
+    kind = find_kind(manifest, kinds)
     parts = [each for each in kind.parts if not each.composed] if kind else []
     pods = [
         (*at, *end)

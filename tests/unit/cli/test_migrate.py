@@ -1037,6 +1037,17 @@ def test_kinds_of_a_users_own_are_migrated_placed_and_planned(tmp_path: Path):
     assert "resourceClaimTemplateName: run-gpu" in (tmp_path / "run.yaml").read_text()
 
 
+def test_what_was_to_have_quotes_in_a_kind_of_a_users_own_is_told(
+    tmp_path: Path, command: Callable[..., Any]
+):
+    (tmp_path / "run.yaml").write_text(RUN.replace("image: a", "image: a, args: [--tp, 8]"))
+    (tmp_path / "kinds.yaml").write_text(KINDS)
+    arguments = ("--whole-gpus", "--kinds", "kinds.yaml", "--kubernetes", "1.37")
+    done = command("migrate", "run.yaml", *arguments, cwd=tmp_path)
+    assert (done.code, done.err.count("[wrong-type]")) == (1, 1)
+    assert "  error: spec.workers[0].template.spec.containers[0].args[1]: a text belongs here" in done.err
+
+
 def test_kinds_of_another_form_end_with_two(tmp_path: Path):
     (tmp_path / "run.yaml").write_text(RUN)
     done = migrate(tmp_path, "run.yaml", "--whole-gpus", "--kinds", "run.yaml", "--write")
