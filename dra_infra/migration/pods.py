@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, find_other_form
 from dra_infra.migration.needs import (
@@ -237,9 +239,9 @@ def _plugin_there(
     """How a plugin serves the nodes that a pod selects, where their labels say more than those of all nodes or a configuration."""
     if plugin is None:
         return plugin
-    if plugin.unclear or plugin.apart:
-        there = [each.labels for each in plugin.nodes if not NodeFilter(spec).refuse_labels(each)]
-        plugin = read_nodes(there) or plugin
+    if plugin.nodes and (plugin.unclear or plugin.apart):
+        chosen = {each: spec[each] for each in ("nodeSelector", "affinity") if each in spec}
+        plugin = _read_some(plugin.nodes, json.dumps(chosen, sort_keys=True, default=str)) or plugin
     if serving.shared or serving == NOTHING_SAID:
         message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
         # The strategy is that of a node, which may share its MIG devices alone.
@@ -254,6 +256,13 @@ def _plugin_there(
     if serving.replicas is not None:
         plugin = replace(plugin, replicas={**plugin.replicas, WHOLE_GPU: serving.replicas})
     return replace(plugin, unclear=serving.unclear)
+
+
+@lru_cache(maxsize=1024)
+def _read_some(nodes: tuple[Node, ...], chosen: str) -> DevicePlugin | None:
+    """How a plugin serves those of the nodes that node selectors choose, which are JSON; None where none of them has GPUs."""
+    chooses = NodeFilter(json.loads(chosen))
+    return read_nodes([each.labels for each in nodes if not chooses.refuse_labels(each)])
 
 
 def _refuse_pod(spec: Mapping[str, Any], needs: Sequence[Need]) -> Remark | None:
