@@ -102,11 +102,8 @@ class Report:
     def summary(self) -> str:
         """One line: how many objects, and with which outcomes."""
         found = ", ".join(f"{self.count(each)} {_WORDS[each]}" for each in OUTCOMES)
-        refused = (
-            f"; {count_of(self.refused, 'error')} on Kubernetes {' and '.join(self.kubernetes)}"
-            if self.refused
-            else ""
-        )
+        minors = " and ".join(self.kubernetes)
+        refused = f"; {count_of(self.refused, 'error')} on Kubernetes {minors}" if self.refused else ""
         missing = (
             f"; not complete: {count_of(self.missing, 'part')} of the input missing" if self.missing else ""
         )
@@ -131,8 +128,6 @@ def judge(
     pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
     rows = [(index, each) for index, each in pairs if each is not None]
     found: list[list[Problem]] = [[] for _ in migrated]
-    for index, each in rows:
-        found[index] += find_no_texts(each, kinds) if index not in others else ()
     for number, problem in check_objects([each for _, each in rows], target, driver=driver, beside=there):
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
@@ -141,6 +136,10 @@ def judge(
             if told and (is_own or told.code != "name-filled-in"):
                 named = told if is_own else told.below(str(reference_to(each)))
                 found[index] += [named] if told not in found[index] and named not in found[index] else []
+    for index, each in (row for row in rows if row[0] not in others):
+        # Of the claims of pods servers say it in words of their own.
+        known = {(told.path, told.code) for told in found[index]}
+        found[index][:0] = [it for it in find_no_texts(each, kinds) if (it.path, it.code) not in known]
     return found
 
 

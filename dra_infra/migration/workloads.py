@@ -90,7 +90,7 @@ def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = Non
     ]
     for steps in dict.fromkeys([("metadata",), ("spec", "selector"), *pods]) if pods else ():
         for path, found in _find_others(value_at(manifest, *steps), show_steps(steps)):
-            message = f"a text belongs here, and servers refuse the {found}: put it in quotes"
+            message = f"a text belongs here, and servers refuse the {found}"
             yield Problem(path=path, code="wrong-type", message=message, hint="put it in quotes")
 
 

@@ -14,7 +14,9 @@ from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.report import judge
 from dra_infra.migration.workloads import find_kind, find_no_texts
+from dra_infra.target import ClusterTarget
 
 WHOLE = Settings(plugin=DevicePlugin())
 
@@ -940,5 +942,19 @@ def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field()
         *(f"{at.format(1)}.{each}" for each in (of_both[0], "spec.containers[0].env[0].value", *of_both[1:])),
     ]
     assert {(each.code, each.hint) for each in told} == {("wrong-type", "put it in quotes")}
+    assert not any("quotes" in each.message for each in told)
     assert not list(find_no_texts(job_set(1, 1)))
     assert not list(find_no_texts({"kind": "ConfigMap", "metadata": {"labels": {"a": 1}}}))
+
+
+def test_what_servers_refuse_of_a_claim_of_a_pod_in_their_words_is_told_once():
+    claims = [{"name": True, "resourceClaimTemplateName": "gpus"}]
+    odd = workload("Deployment", "serve", 1)
+    odd["spec"]["template"]["spec"] |= {"resourceClaims": claims, "nodeSelector": {"gpu": 1}}
+    done = migrate_objects([odd], WHOLE)
+    (problems,) = judge([odd], done, (), ClusterTarget(kubernetes="1.37"), "newest")
+    at = "spec.template.spec"
+    assert [each.path for each in problems if each.code == "wrong-type"] == [
+        f"{at}.nodeSelector[gpu]",
+        f"{at}.resourceClaims[0].name",
+    ]
