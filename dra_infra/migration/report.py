@@ -193,6 +193,8 @@ def _lines_of(entry: Entry) -> Iterator[str]:
         yield f"  new: {one_line(name)}"
     for problem in entry.problems:
         yield f"  {problem.severity}: {one_line(problem.path)}: {one_line(problem.message)} [{problem.code}]"
+        if problem.hint:
+            yield f"    hint: {one_line(problem.hint)}"
 
 
 def write_markdown(report: Report) -> str:
