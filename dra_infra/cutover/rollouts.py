@@ -36,9 +36,12 @@ from dra_infra.review.running import key_of
 _ROLLING: Final = ("DaemonSet", "Deployment", "StatefulSet", "Rollout")
 _NO_PARTITION: Final = "write updateStrategy: {rollingUpdate: {partition: 0}}"
 _ALL_FIRST: Final = "canary: {maxSurge: 0, maxUnavailable: 100%}"
-_RESUME: Final = "kubectl rollout resume", "kubectl argo rollouts promote"
-_OF_ARGO: Final = dict([("rollingUpdate:", "canary:"), ("type: Recreate", _ALL_FIRST), _RESUME])
-"""What hints write for a Deployment, and for a Rollout of Argo."""
+_OF_ARGO: Final = {
+    "rollingUpdate:": "canary:",
+    "type: Recreate": _ALL_FIRST,
+    "kubectl rollout resume": "kubectl argo rollouts promote",
+}
+"""Words of hints for a Deployment, each with those for a Rollout of Argo."""
 
 
 def foresee_rollouts(

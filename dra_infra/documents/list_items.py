@@ -1,4 +1,4 @@
-"""Which items of a list have become which of another: what says where comments go when items move and change."""
+"""Pairs the items of a list with those of another that they have become, by which comments go with items that move and change."""
 
 from __future__ import annotations
 
