@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -19,24 +20,24 @@ EXIT_INTERRUPTED: Final = 130
 """What shells give to a command that Ctrl-C ended."""
 
 
-def end_quietly() -> None:
+def end_quietly(code: int = EXIT_INTERRUPTED) -> None:
     """From now on Ctrl-C ends the process at once: there is nothing to put back. Who ignores it goes on to do so."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, partial(_end, code))
 
 
 def unwind() -> None:
     """From now on Ctrl-C is KeyboardInterrupt, as Python has it: what was begun is put back first."""
-    if signal.getsignal(signal.SIGINT) is _end:
+    if getattr(signal.getsignal(signal.SIGINT), "func", None) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _end(code: int, _number: int, _frame: FrameType | None) -> None:
     for stream in (sys.stdout, sys.stderr):
         # It may be in the middle of a line, or closed.
         with suppress(Exception):
             stream.flush()
-    os._exit(EXIT_INTERRUPTED)
+    os._exit(code)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Never
 
 import click
 
@@ -51,6 +51,7 @@ from dra_infra.output.escaping import escape_json, json_text, one_line
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.process import end_quietly
 
 
 def snapshot(kubeconfig: Path | None, *, context: str | None, namespaces: Sequence[str], output: str) -> int:
@@ -161,12 +162,10 @@ def status(
         found = {each.kind: each.items for each in listings}
         write_lines(_form(found, shown))
         return 0
-    try:
-        _watch(reader, listings, shown)
-    except KeyboardInterrupt:
-        # That is how a watch ends.
-        return 0
-    return 0
+    # Ctrl-C is how a watch ends. As an exception it may come inside a lock of threading, which then raises RuntimeError
+    # or is held for good.
+    end_quietly(code=0)
+    return _watch(reader, listings, shown)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -220,7 +219,7 @@ def _read_snapshot(file: Path, namespaces: Sequence[str]) -> _Items:
     return found
 
 
-def _watch(reader: Reader, listings: Sequence[Listing], shown_as: Shown) -> None:
+def _watch(reader: Reader, listings: Sequence[Listing], shown_as: Shown) -> Never:
     form = shown_as.form
     kinds = [each.kind for each in listings]
     unseen = [problem for each in listings for problem in each.problems]

@@ -63,3 +63,40 @@ def test_who_ignores_interrupts_goes_on_to_do_so():
         "assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN\n"
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+INSIDE_A_LOCK = """
+import signal, threading
+from dra_infra.cli import cluster
+from dra_infra.cli.app import main
+from dra_infra.cluster.reading import Listing
+
+class Cluster:
+    def list(self, kind, **_):
+        return Listing(kind=kind, version="v1")
+
+def wait(self, seen, timeout):
+    condition = threading.Condition()
+    with condition:
+        # Condition.wait gives the lock back first, before the part that survives an exception.
+        condition._release_save()
+        signal.raise_signal(signal.SIGINT)
+
+cluster.open_reader = lambda *_, **__: Cluster()
+cluster.Watch.wait = wait
+main(["status", "--watch"])
+"""
+
+
+def test_an_interrupt_inside_a_lock_ends_a_watch_as_any_other_does():
+    done = subprocess.run(
+        [sys.executable, "-c", INSIDE_A_LOCK],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=heed_interrupts,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
