@@ -17,8 +17,9 @@ from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
-from dra_infra.migration.accounts import find_mentions, migrate_account, refuse_scheduler
+from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
+from dra_infra.migration.mentions import find_mentions, refuse_scheduler
 from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
 from dra_infra.migration.node_selection import (

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.workload_kinds import read_steps, show_steps
-from dra_infra.migration.accounts import find_mentions
 from dra_infra.migration.device_plugin import WHOLE_GPU
+from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import ContainerNeeds, Settings, counted_by_ray, read_needs
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark

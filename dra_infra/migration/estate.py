@@ -7,9 +7,10 @@ from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
-from dra_infra.migration.accounts import Limits, find_mentions, limits_together, migrate_account
+from dra_infra.migration.accounts import Limits, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates
+from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated, Remark

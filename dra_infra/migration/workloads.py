@@ -20,13 +20,14 @@ from dra_infra.kubernetes.api.workload_kinds import (
     read_steps,
     show_steps,
 )
-from dra_infra.migration.accounts import refuse_scheduler
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
+from dra_infra.migration.mentions import refuse_scheduler
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.migration.pods import MigratedPod, in_places, migrate_flow, migrate_pod
+from dra_infra.migration.pod_parts import in_places, migrate_flow
+from dra_infra.migration.pods import MigratedPod, migrate_pod
 from dra_infra.output.wording import join_words
 from dra_infra.placement.objects import identity_of
 

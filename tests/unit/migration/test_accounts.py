@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from dra_infra.migration import accounts
-from dra_infra.migration.accounts import find_mentions, migrate_account
+from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import Settings
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
