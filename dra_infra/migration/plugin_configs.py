@@ -38,11 +38,16 @@ _RELEASES: Final = (
     ("HelmRelease", "spec"),
     ("Application", "spec", "source"),
     ("Application", "spec", "sources", "*"),
+    ("HelmChart", "spec"),
 )
 _NAMED: Final = (("chart", "spec", "chart"), ("chartRef", "name"), ("chart",))
-_VALUES: Final = (("values",), ("helm", "valuesObject"), ("helm", "values"))
-_ELSEWHERE: Final = (("valuesFrom",), ("helm", "valueFiles"), ("helm", "parameters"))
-"""Where objects of Flux and Argo CD, by their kind, name a chart, its values, and others that do not stand there."""
+_VALUES: Final = (("values",), ("helm", "valuesObject"), ("helm", "values"), ("valuesContent",))
+_ELSEWHERE: Final = (
+    *(("valuesFrom",), ("helm", "valueFiles"), ("helm", "parameters")),
+    *(("set",), ("valuesSecrets",), ("sourceRef",)),
+)
+"""Where objects of Flux, Argo CD and the Helm controller of k3s, by their kind, name a chart, its values, and others that do not stand
+there. The HelmChart with a sourceRef is that of Flux, which has no values."""
 
 _FALLBACKS: Final = ["named", "single"]
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
@@ -169,11 +174,13 @@ def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[
     found: list[tuple[str, Any, bool]] = []
     for kind, *path in _RELEASES:
         for _, each in find_all(document, tuple(path)) if document.get("kind") == kind else ():
-            name, values, more = (
-                next(filter(None, (value_at(each, *steps) for steps in places)), None)
+            names, written, more = (
+                [at for steps in places if (at := value_at(each, *steps))]
                 for places in (_NAMED, _VALUES, _ELSEWHERE)
             )
-            found.append((str(name) if name in _CHARTS else "", values, more is None))
+            name = str(next(iter(names), "")).rpartition("/")[2]
+            is_whole = not more and len(written) < 2
+            found.append((name if name in _CHARTS else "", next(iter(written), None), is_whole))
     # Of several sources, the one of NVIDIA's chart counts.
     chart, values, is_all = max(found, default=("", document, True), key=lambda each: each[0] != "")
     read: tuple[Any, ...] = read_manifests(values, file=file) if isinstance(values, str) else (values,)
@@ -270,7 +277,7 @@ def find_plugin_config(
 def _configures(document: Mapping[str, Any]) -> bool:
     """True for a configuration of the plugin, and what holds one or deploys the plugin."""
     kind, version = document.get("kind"), str(document.get("apiVersion"))
-    if kind not in (None, "ConfigMap", "HelmRelease", "Application"):
+    if kind not in (None, "ConfigMap", *(each for each, *_ in _RELEASES)):
         return kind == "ClusterPolicy" and version.startswith("nvidia.com/")
     chart, values = "", document
     with suppress(ProblemsError):

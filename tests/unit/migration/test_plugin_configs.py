@@ -402,6 +402,10 @@ def application(**source: Any) -> dict[str, Any]:
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": {"source": source}}
 
 
+def helm_chart(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "spec": spec}
+
+
 PLUGIN, OPERATOR = "nvidia-device-plugin", "gpu-operator"
 
 
@@ -416,6 +420,11 @@ PLUGIN, OPERATOR = "nvidia-device-plugin", "gpu-operator"
         ({**release("", {}), "spec": {"chartRef": {"name": PLUGIN}, "values": OF_CHART}}, IN_FOUR),
         (application(chart=PLUGIN, helm={"valuesObject": OF_CHART}), IN_FOUR),
         (application(chart=PLUGIN, helm={"values": yaml.safe_dump(OF_CHART)}), IN_FOUR),
+        (helm_chart(chart=PLUGIN, valuesContent=yaml.safe_dump(OF_CHART)), IN_FOUR),
+        (
+            helm_chart(chart=f"nvidia/{OPERATOR}", values={"mig": {"strategy": "mixed"}}),
+            DevicePlugin(strategy="mixed"),
+        ),
         (
             {
                 **application(),
@@ -575,6 +584,7 @@ WHOLE_POLICY = {"mig": {"strategy": "none"}, "devicePlugin": {"config": {"name":
         (DEPLOYMENT, release(PLUGIN, OF_CHART)),
         (DEPLOYMENT, application(chart=PLUGIN, helm={"valuesObject": OF_CHART})),
         (config_map(any=SHARED), policy(**WHOLE_POLICY)),
+        (DEPLOYMENT, helm_chart(chart=PLUGIN, valuesContent=yaml.safe_dump(OF_CHART))),
     ],
 )
 def test_a_configuration_that_the_input_applies_counts(documents: tuple[dict[str, Any], ...]):
@@ -590,6 +600,10 @@ def test_a_configuration_that_the_input_applies_counts(documents: tuple[dict[str
         # Values from elsewhere are not seen.
         (application(chart=PLUGIN, helm={"valuesObject": OF_CHART, "valueFiles": ["more.yaml"]}),),
         ({**release(PLUGIN, {}), "spec": {**release(PLUGIN, OF_CHART)["spec"], "valuesFrom": [{}]}},),
+        (helm_chart(chart=PLUGIN, valuesContent=yaml.safe_dump(OF_CHART), set={"failOnInitError": "false"}),),
+        (helm_chart(chart=PLUGIN, values=OF_CHART, valuesContent="migStrategy: none"),),
+        # That of Flux.
+        (helm_chart(chart=PLUGIN, valuesContent=yaml.safe_dump(OF_CHART), sourceRef={"name": "nvidia"}),),
         (
             release(
                 OPERATOR,
