@@ -228,6 +228,10 @@ def _group(painter: TilePainter, places: _Places, colors: Colors) -> tuple[TileG
         by_model[join_words(models)].append(painter.draw_tile(place, devices))
     folded = {model: tuple(fold_tiles(tiles)) for model, tiles in by_model.items()}
     is_dense = sum(map(len, folded.values())) > MAX_TILES
+    used = {
+        model: sum(cell.now >= 0 for each in tiles for cell in each.cells)
+        for model, tiles in by_model.items()
+    }
     # The kind of node that this program uses most comes first.
     return tuple(
         TileGroup(
@@ -239,12 +243,8 @@ def _group(painter: TilePainter, places: _Places, colors: Colors) -> tuple[TileG
             free=sum(tile.free for tile in tiles),
             states=frozenset(cell.state for tile in folded[model] for cell in tile.cells),
         )
-        for model, tiles in sorted(by_model.items(), key=lambda item: (-_used(item[1]), item[0]))
+        for model, tiles in sorted(by_model.items(), key=lambda item: (-used[item[0]], item[0]))
     )
-
-
-def _used(tiles: Iterable[Tile]) -> int:
-    return sum(cell.now >= 0 for tile in tiles for cell in tile.cells)
 
 
 def _remark(fleet: Fleet, places: _Places, shown: tuple[str, ...], painter: TilePainter) -> str:

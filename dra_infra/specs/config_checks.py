@@ -130,7 +130,8 @@ def _check_indexes(
 ) -> Iterator[Problem]:
     for index, config in enumerate(configs):
         kind = kinds[id(config)]
-        sharing = {choice.request.name: choice.request for choice in choices if _is(choice.of_claim, index)}
+        shared = (each for each in choices if each.of_claim is not None and each.of_claim.place == index)
+        sharing = {each.request.name: each.request for each in shared}
         counts = [request.count for request in sharing.values() if "/" not in request.name]
         if kind is None or not sharing or len(counts) < len(sharing) or None in counts:
             continue
@@ -143,10 +144,6 @@ def _check_indexes(
                     message=f"{path[-1]} is no index of the {total} devices: pods fail when they start",
                     hint=f"count from 0 to {total - 1}, or give one limit for all devices",
                 )
-
-
-def _is(candidate: _Candidate | None, index: int) -> bool:
-    return candidate is not None and candidate.place == index
 
 
 def _device_keys(

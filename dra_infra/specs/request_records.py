@@ -50,12 +50,8 @@ def _check_types(toleration: Toleration) -> Iterator[Problem]:
     if effect is not None:
         yield from _check_choice("effect", effect, _EFFECTS)
     seconds: object = toleration.seconds
-    if seconds is not None and not _is_time(seconds):
+    if seconds is not None and not (type(seconds) is int and abs(seconds) <= _LARGEST):
         yield wrong_type("seconds", seconds, "a number of seconds")
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _check_choice(path: str, value: object, choices: tuple[str, ...]) -> Iterator[Problem]:

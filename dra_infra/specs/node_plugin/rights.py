@@ -63,7 +63,8 @@ def admission_policy(
     """
     user = join(["request.userInfo.username == 'system:serviceaccount:", namespace, f":{account}'"])
     written = [_resource("resourceslices", "CREATE", "UPDATE", "DELETE")]
-    what, variables, validations = "slices", _slice_variables(), _slice_validations(driver)
+    what, validations = "slices", _slice_validations(driver)
+    variables = [{"name": "slice", "expression": "request.operation == 'DELETE' ? oldObject : object"}]
     if binding_conditions:
         written.append(_resource("resourceclaims/status", "UPDATE"))
         what = "slices and the status of claims"
@@ -84,10 +85,6 @@ def admission_policy(
         "variables": [{"name": "node", "expression": _OWN_NODE}, *variables],
         "validations": [of_a_node, *validations],
     }
-
-
-def _slice_variables() -> list[dict[str, Any]]:
-    return [{"name": "slice", "expression": "request.operation == 'DELETE' ? oldObject : object"}]
 
 
 def _slice_validations(driver: str) -> list[dict[str, Any]]:
