@@ -340,10 +340,4 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
-    return {
-        "path": problem.path,
-        "code": problem.code,
-        "message": problem.message,
-        "hint": problem.hint,
-        "severity": problem.severity,
-    }
+    return {each: getattr(problem, each) for each in ("path", "code", "message", "hint", "severity")}

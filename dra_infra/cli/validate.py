@@ -66,15 +66,9 @@ class ValidationReport:
 
 def render_json(report: ValidationReport) -> str:
     """JSON of a stable shape; `version` counts its changes."""
+    told = ("path", "code", "severity", "message", "hint")
     problems = [
-        {
-            **_place(problem.place),
-            "path": problem.path,
-            "code": problem.code,
-            "severity": problem.severity,
-            "message": problem.message,
-            "hint": problem.hint,
-        }
+        {**_place(problem.place), **{each: getattr(problem, each) for each in told}}
         for problem in report.problems
     ]
     data = {

@@ -192,14 +192,8 @@ def _growth(change: GrowthChange) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "path": problem.path,
-        "code": problem.code,
-        "message": problem.message,
-        "hint": problem.hint,
-        "severity": problem.severity,
-        "place": _place(problem.place),
-    }
+    told = {each: getattr(problem, each) for each in ("path", "code", "message", "hint", "severity")}
+    return {**told, "place": _place(problem.place)}
 
 
 def _danger(danger: Danger) -> dict[str, Any]:
