@@ -30,11 +30,26 @@ from dra_infra.placement.joint import ObjectMakers
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
-from dra_infra.review.rollout import Outlook, Rollout, foresee_rollout, has_surge, resolve_amount
+from dra_infra.review.dangers.workloads import CHANGED_PODS
+from dra_infra.review.rollout import (
+    EXCHANGED_KINDS,
+    Outlook,
+    Rollout,
+    find_exchange,
+    foresee_groups,
+    foresee_rollout,
+    has_surge,
+    resolve_amount,
+)
 from dra_infra.review.running import key_of
 
 _ROLLING: Final = ("DaemonSet", "Deployment", "StatefulSet", "Rollout")
-_NO_PARTITION: Final = "write updateStrategy: {rollingUpdate: {partition: 0}}"
+_PARTITIONS: Final = {
+    "StatefulSet": ("updateStrategy", "rollingUpdate"),
+    "LeaderWorkerSet": ("rolloutStrategy", "rollingUpdateConfiguration"),
+}
+"""Where kinds say below which number pods, or groups of them, stay as they are."""
+
 _ALL_FIRST: Final = "canary: {maxSurge: 0, maxUnavailable: 100%}"
 _OF_ARGO: Final = {
     "rollingUpdate:": "canary:",
@@ -47,7 +62,7 @@ _OF_ARGO: Final = {
 def foresee_rollouts(
     estate: Estate, units: Sequence[Unit], moved: frozenset[int], fleet: Fleet, release: Release, taken: Taken
 ) -> dict[ObjectRef, Outlook]:
-    """How the rollout of each workload of Kubernetes or Argo goes, when all of the phase roll over at once.
+    """How each workload of Kubernetes or Argo rolls over, or exchanges groups of pods, when all of the phase do so at once.
 
     Args:
         estate: All objects.
@@ -57,7 +72,7 @@ def foresee_rollouts(
         release: Whose scheduler.
         taken: What is not free of the nodes.
     """
-    rolling = [(each, pods) for each in units if (pods := _count(each)) is not None]
+    rolling = [(each, how) for each in units if (how := _rollover(each, estate.kinds)) is not None]
     if not rolling:
         return {}
     manifests = estate.at(moved)
@@ -65,56 +80,68 @@ def foresee_rollouts(
         *others, workload = unit.after
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
         manifests += [*others, {**workload, "metadata": metadata}]
-    rollovers = [_rollover(unit, pods) for unit, pods in rolling]
-    kinds = estate.admitted
+    kinds, rollovers = estate.admitted, [each for _, each in rolling]
     progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken, kinds=kinds)
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
     makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}
     plans = {each.owner: each.plan for each in opened.workloads}
     old = [each for each in opened.arriving if each.owner.whole not in new]
     found: dict[ObjectRef, Outlook] = {}
-    for (unit, pods), rollover in zip(rolling, rollovers, strict=True):
+    for unit, rollover in rolling:
         how_far, plan, refusal = progress.get(rollover.new), plans.get(rollover.new), ""
         if rollover.surge and not rollover.unavailable and isinstance(plan, PodPlan):
             # No old pod stops before a new one runs, and old pods count in quotas.
             refusal = makers.refusal_beside(old, rollover.new, plan)
-        # Where not even the first new pod finds a place, it is known that there is no room.
-        room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
-        partition = value_at(unit.after[-1], "spec", "updateStrategy", "rollingUpdate", "partition")
-        keeps = unit.ref.kind == "StatefulSet" and isinstance(partition, int) and partition > 0
-        waits = keeps or value_at(unit.after[-1], "spec", "paused") is True
-        outlook = foresee_rollout(
-            unit.after[-1],
-            pods,
-            each=None,
-            room=None if refusal else room,
-            fleet=fleet.name,
-            progress=None if refusal or waits else how_far,
-            in_yaml=True,
-            refusal=refusal,
-        )
+        new_one = unit.after[-1]
+        group, rolling_update = _PARTITIONS.get(unit.ref.kind, ("", ""))
+        partition = value_at(new_one, "spec", group, rolling_update, "partition")
+        keeps = isinstance(partition, int) and partition > 0
+        waits = keeps or value_at(new_one, "spec", "paused") is True
+        if unit.ref.kind in EXCHANGED_KINDS:
+            kind = kinds.find(new_one)
+            said = Outlook(message=(kind and kind.on_change) or CHANGED_PODS)
+            outlook = foresee_groups(said, None if waits else how_far, fleet.name, unit.ref.kind)
+        else:
+            # Where not even the first new pod finds a place, it is known that there is no room.
+            room = 0 if how_far is not None and how_far.wanted and not how_far.started else None
+            outlook = foresee_rollout(
+                new_one,
+                rollover.replicas,
+                each=None,
+                room=None if refusal else room,
+                fleet=fleet.name,
+                progress=None if refusal or waits else how_far,
+                in_yaml=True,
+                refusal=refusal,
+            )
         for of_deployment, of_rollout in _OF_ARGO.items() if unit.ref.kind == "Rollout" else ():
             outlook = replace(outlook, hint=outlook.hint.replace(of_deployment, of_rollout))
         if keeps:
             message = f"{outlook.message}, but those below the partition {partition} stay as they are"
-            outlook = replace(outlook, message=message, hint=_NO_PARTITION)
+            hint = f"write {group}: {{{rolling_update}: {{partition: 0}}}}"
+            outlook = replace(outlook, message=message, hint=hint)
         found[unit.ref] = replace(outlook, lacks_room=outlook.lacks_room or waits)
     return found
 
 
-def _count(unit: Unit) -> int | None:
-    """The pods of a workload that rolls over; None for what has no pods yet, or is exchanged in another way."""
-    waits = value_at(unit.after[-1], "spec", "updateStrategy", "type") == "OnDelete"
-    if unit.before is None or unit.ref.kind not in _ROLLING or waits:
+def _rollover(unit: Unit, kinds: WorkloadKinds | None) -> Rollover | None:
+    """How the pods of a workload are exchanged; None for what has no pods yet, or does it in another way."""
+    new = unit.after[-1]
+    if unit.before is None or value_at(new, "spec", "updateStrategy", "type") == "OnDelete":
         return None
-    return next((each.replicas or 0 for each in find_pod_templates(unit.after[-1])), None)
-
-
-def _rollover(unit: Unit, pods: int) -> Rollover:
+    if unit.ref.kind in EXCHANGED_KINDS:
+        parts = (
+            {each.owner.part: each.replicas or 0 for each in find_pod_templates(side, kinds)}
+            for side in (unit.before, new)
+        )
+        return find_exchange(unit.ref, unit.before, new, *parts)
+    pods = next((each.replicas or 0 for each in find_pod_templates(new)), None)
+    if unit.ref.kind not in _ROLLING or pods is None:
+        return None
     is_set, on_each = unit.ref.kind == "StatefulSet", unit.ref.kind == "DaemonSet"
-    rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(unit.after[-1], pods)
+    rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(new, pods)
     if on_each:
-        surge = int(has_surge(unit.after[-1]))
+        surge = int(has_surge(new))
         rollout = Rollout(surge=surge, unavailable=1 - surge)
     return Rollover(
         old=unit.ref,

@@ -30,7 +30,7 @@ from dra_infra.output.wording import join_words
 from dra_infra.program_objects import group_of
 from dra_infra.review.comparison import ROLLING_KINDS
 from dra_infra.review.dangers.workloads import CHANGED_PODS
-from dra_infra.review.rollout import Outlook, foresee_rollout
+from dra_infra.review.rollout import EXCHANGED_KINDS, Outlook, foresee_rollout
 
 _LABELS: Final = ("spec", "template", "metadata", "labels")
 _STRATEGY: Final = ("spec", "updateStrategy", "type")
@@ -90,7 +90,7 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
         first = ["delete", name, ref.name, "--ignore-not-found"] if is_named else ["get", name]
     elif ref.kind in ROLLING_KINDS or outlook:
         says = (outlook or foresee_rollout(manifest, None, each=None, room=None, fleet="")).message
-        then = ["rollout", "status", f"{name}/{ref.name}"]
+        then = [] if ref.kind in EXCHANGED_KINDS else ["rollout", "status", f"{name}/{ref.name}"]
     if ref.kind == "Rollout" and outlook:
         then = ["argo", "rollouts", "status", ref.name]
         if _waits(mapping(value_at(manifest, "spec", "strategy"))):

@@ -20,6 +20,9 @@ from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import get_field
 from dra_infra.review.comparison import NEW, ROLLING_KINDS, Comparison, ProgramIndex, both_generations
 
+EXCHANGED_KINDS: Final = ("LeaderWorkerSet", "RayService")
+"""Kinds that exchange whole groups of pods."""
+
 _STOP_FIRST: Final = "{} stops an old pod first"
 _MAKE_ROOM: Final = "{} stops all old pods first; else make room before, by fewer replicas or more nodes"
 _STOP_FIRST_ON_NODES: Final = "{} stops the old pod of a node first"
@@ -348,8 +351,12 @@ def _find_progress(
 
 
 def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
-    if ref.kind in ("LeaderWorkerSet", "RayService"):
-        return _find_exchange(ref, old, new)
+    if ref.kind in EXCHANGED_KINDS:
+        parts = (
+            {each.part: pods.replicas or 0 for each, pods in side.pods.items() if each.whole == ref}
+            for side in (old, new)
+        )
+        return find_exchange(ref, old.objects[ref].manifest, new.objects[ref].manifest, *parts)
     if ref.kind not in ROLLING_KINDS:
         return None
     manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
@@ -386,25 +393,39 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
     )
 
 
-def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Rollover | None:
+def find_exchange(
+    ref: ObjectRef,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    old_pods: Mapping[str, int],
+    new_pods: Mapping[str, int],
+) -> Rollover | None:
     """Groups of a LeaderWorkerSet are exchanged as pods of a Deployment; the second cluster of a RayService comes before the first goes.
+
+    None where nothing is exchanged, or in another way.
+
+    Args:
+        ref: The object, whose new one has a name of its own.
+        old: Its manifest as it was.
+        new: As it is to be.
+        old_pods: How many pods each of its parts had.
+        new_pods: How many they get.
 
     Upstream: rollingUpdateParameters in pkg/controllers/leaderworkerset_controller.go of LWS, and shouldPrepareNewCluster in
     ray-operator/controllers/ray/rayservice_controller.go of KubeRay.
     """
-    manifest = new.objects[ref].manifest
-    if get_field(manifest, "spec.upgradeStrategy.type") not in (None, "NewCluster"):
+    if get_field(new, "spec.upgradeStrategy.type") not in (None, "NewCluster"):
         return None
     rolling = {"maxSurge": 1, "maxUnavailable": 0}
     if ref.kind == "LeaderWorkerSet":
-        rolling = dict(mapping(get_field(manifest, "spec.rolloutStrategy.rollingUpdateConfiguration")))
-    written = (get_field(side.objects[ref].manifest, "spec.replicas") for side in (old, new))
+        rolling = dict(mapping(get_field(new, "spec.rolloutStrategy.rollingUpdateConfiguration")))
+    written = (get_field(each, "spec.replicas") for each in (old, new))
     was, groups = (1 if each is None else resolve_amount(each, 1, round_up=True) for each in written)
     if was < 1 or groups < 1:
         return None
     parts = [
-        {each.part: (pods.replicas or 0) // number for each, pods in side.pods.items() if each.whole == ref}
-        for side, number in ((old, was), (new, groups))
+        (part, old_pods.get(part, 0) // was, new_pods.get(part, 0) // groups)
+        for part in {**old_pods, **new_pods}
     ]
     return Rollover(
         old=ref,
@@ -414,7 +435,5 @@ def _find_exchange(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         surge=min(resolve_amount(rolling.get("maxSurge", 0), groups, round_up=True), groups),
         unavailable=resolve_amount(rolling.get("maxUnavailable", 1), groups, round_up=False),
         kept=min(resolve_amount(rolling.get("partition", 0), 0, round_up=True), was, groups),
-        parts=tuple(
-            (part, parts[0].get(part, 0), parts[1].get(part, 0)) for part in {**parts[0], **parts[1]}
-        ),
+        parts=tuple(parts),
     )

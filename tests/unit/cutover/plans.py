@@ -46,6 +46,30 @@ def rollout(name: str, pods: int, gpus: int, **strategy: Any) -> dict[str, Any]:
     return {**made, "spec": {**made["spec"], "strategy": strategy}}
 
 
+def ray_service(name: str, workers: int, gpus: int, **upgrade: Any) -> dict[str, Any]:
+    """A RayService whose workers have GPUs, and whose head has none."""
+    head, worker = (deployment(name, 1, number)["spec"]["template"] for number in (0, gpus))
+    group = {"groupName": "gpus", "replicas": workers, "rayStartParams": {}, "template": worker}
+    cluster = {"headGroupSpec": {"rayStartParams": {}, "template": head}, "workerGroupSpecs": [group]}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayService",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"rayClusterConfig": cluster, **upgrade},
+    }
+
+
+def leader_worker_set(name: str, groups: int, size: int, gpus: int, **rolling: Any) -> dict[str, Any]:
+    pods = {"size": size, "workerTemplate": deployment(name, 1, gpus)["spec"]["template"]}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name, "namespace": "ml"},
+        "spec": {"replicas": groups, "leaderWorkerTemplate": pods, "rolloutStrategy": strategy},
+    }
+
+
 def job(name: str, pods: int, gpus: int) -> dict[str, Any]:
     spec = deployment(name, pods, gpus)["spec"]["template"]["spec"]
     return {

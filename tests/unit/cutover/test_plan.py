@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -30,11 +31,13 @@ from tests.unit.cutover.plans import (
     deployment,
     job,
     last,
+    leader_worker_set,
     migrated,
     moves,
     plan,
     queue,
     quota,
+    ray_service,
     rollout,
     template,
 )
@@ -165,6 +168,50 @@ def test_pods_that_stay_as_they_are_until_somebody_lets_them_go_are_told_with_wh
     assert plan([{**made, "spec": {**made["spec"], **spec, **free}}], "hgx-h100 x 2").works
 
 
+def test_groups_that_a_partition_keeps_are_told_with_what_to_write():
+    found = plan([leader_worker_set("a", 2, 2, 4, partition=1)], "hgx-h100 x 2")
+    (phase,) = (each for each in found.phases if each.moves)
+    ((ref, told),) = phase.stuck.items()
+    assert told == "write rolloutStrategy: {rollingUpdateConfiguration: {partition: 0}}"
+    assert phase.rolls[ref].endswith("those below the partition 1 stay as they are")
+    assert plan([leader_worker_set("a", 2, 2, 4, partition=0)], "hgx-h100 x 2").works
+
+
+@pytest.mark.parametrize(
+    ("made", "full", "roomy"),
+    [
+        (ray_service("a", 2, 8), "hgx-h100 x 2", "hgx-h100 x 4"),
+        (leader_worker_set("a", 1, 2, 8, maxSurge=1, maxUnavailable=0), "hgx-h100 x 3", "hgx-h100 x 4"),
+    ],
+)
+def test_groups_that_come_before_the_old_ones_go_need_room_for_both(
+    made: dict[str, Any], full: str, roomy: str
+):
+    found = plan([made], full, kubernetes="1.37")
+    (phase,) = (each for each in found.phases if each.moves)
+    ((ref, told),) = phase.stuck.items()
+    assert told == "make room before, by fewer replicas or more nodes"
+    assert "but only 0 of 1 new" in phase.rolls[ref]
+    assert not found.works
+    ended = plan([made], roomy, kubernetes="1.37")
+    (says,) = (says for each in ended.phases for says in each.rolls.values())
+    assert re.search(r"played through on .*, the new (group|cluster) finds a place$", says)
+    assert ended.works
+    assert not any("rollout status" in command for each in ended.phases for command in commands(each.steps))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        leader_worker_set("a", 2, 2, 4),
+        ray_service("a", 2, 8, upgradeStrategy={"type": "None"}),
+        leader_worker_set("a", 0, 2, 8),
+    ],
+)
+def test_groups_that_go_first_or_are_not_exchanged_need_no_room(made: dict[str, Any]):
+    assert plan([made], "hgx-h100 x 2", kubernetes="1.37").works
+
+
 @pytest.mark.parametrize("amount", [float("inf"), float("nan"), [], {}, "x", -1])
 def test_a_strategy_without_sense_ends_no_plan(amount: Any):
     amounts = {"maxSurge": amount, "partition": amount}
@@ -172,6 +219,7 @@ def test_a_strategy_without_sense_ends_no_plan(amount: Any):
     for kind in ("Deployment", "StatefulSet", "DaemonSet"):
         made = deployment("a", 2, 1) | {"kind": kind}
         assert plan([{**made, "spec": {**made["spec"], **ways}}], "t4 x 2", "1.37").phases
+    assert plan([leader_worker_set("a", 2, 1, 1, **amounts)], "t4 x 2", "1.37").phases
     for strategy in (
         amount,
         {"canary": {**amounts, "steps": amount}},
