@@ -30,8 +30,8 @@ pytestmark = pytest.mark.e2e
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
 END_STREAM, END_HEADERS = 1, 4
-PATIENCE = 5.0
-"""Seconds that a probe gets; that of `NodePlugin` waits for ten."""
+PATIENCE = 10.0
+"""Seconds that a probe gets, as that of `NodePlugin` does."""
 
 MOST_FILES = 600
 MOST_THREADS = 60
@@ -361,7 +361,7 @@ def test_answers_that_nobody_reads(target: Target, loot: Loot, open_sockets: lis
 def test_those_who_hold_on_are_let_go(target: Target, loot: Loot, open_sockets: list[socket.socket]) -> None:
     clients = [connect(target.health, open_sockets, peer) for peer in (2, 3)]
     clients += [connect(target.metrics, open_sockets, peer) for peer in (2, 3)]
-    deadline = time.monotonic() + 25.0
+    deadline = time.monotonic() + 60.0
     while any(map(is_open, clients)) and time.monotonic() < deadline:
         for each in clients:
             # A byte now and then keeps no connection.

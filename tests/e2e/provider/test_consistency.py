@@ -114,6 +114,7 @@ def test_an_object_that_does_not_become_ready_is_in_the_state_and_waited_for_aga
     cluster_api.wait_until(
         DEPLOYMENT, "gated", lambda each: each["status"].get("readyReplicas") == 1, namespace=lab.namespace
     )
+    lab.write(GATED)
     second = lab.stack.up().check()
 
     assert first.exit_code == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.review.conftest import Reviewed
+from tests.processes import wait_for_end
 from tools.cluster import Api
 
 pytestmark = pytest.mark.e2e
@@ -154,8 +155,7 @@ def test_a_program_that_hangs_under_the_engine_is_ended_with_its_hosts(
     assert answer.data["engine"]["failure"]["code"] == "engine-timeout"
     assert answer.change("ConfigMap", "a")["steps"] == []
     for number in pid.read_text().split():
-        status = Path(f"/proc/{number}/stat")
-        assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+        assert wait_for_end(int(number))
 
 
 def test_a_program_that_raises_only_under_the_engine_is_a_problem(offline_project: Reviewed):

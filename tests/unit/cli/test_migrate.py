@@ -699,7 +699,10 @@ def test_a_diff_of_a_file_of_windows_can_be_applied(folder: Path, text: str):
     (folder / "one.yaml").write_bytes(f"\ufeff{text}".replace("\n", "\r\n").encode())
     command = [warm().command, "migrate", "one.yaml", "--whole-gpus", "--diff"]
     diff = subprocess.run(command, capture_output=True, check=True, timeout=300, cwd=folder).stdout
-    applied = subprocess.run(["git", "apply", "-"], input=diff, capture_output=True, check=False, cwd=folder)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    applied = subprocess.run(
+        ["git", "apply", "-"], input=diff, capture_output=True, check=False, cwd=folder, env=environment
+    )
     assert applied.returncode == 0, applied.stderr
     by_patch = (folder / "one.yaml").read_bytes()
     (folder / "one.yaml").write_bytes(f"\ufeff{text}".replace("\n", "\r\n").encode())

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import wait_for_end
+
 OBJECT = (
     "import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap('c', metadata={'name': 'c'}, data={'a': '%s'})\n"
 )
@@ -62,17 +64,7 @@ def test_what_a_program_starts_ends_with_it(project, review, tmp_path: Path):
     started = time.monotonic()
     assert review("--allow", f"write:{tmp_path}").code == 0
     assert time.monotonic() - started < 300
-    pid = int(mark.read_text())
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{pid}/stat").exists() and _runs(pid):
-        assert time.monotonic() < deadline, "the child still runs"
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+    assert wait_for_end(int(mark.read_text()))
 
 
 def test_a_program_that_forks_is_answered_once(project, review):

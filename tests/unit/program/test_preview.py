@@ -15,6 +15,7 @@ from dra_infra.program import preview as preview_process
 from dra_infra.program.preview import RunningPreview, find_failure, read_lines
 from dra_infra.program.project import Project
 from dra_infra.program_objects import EnginePreview
+from tests.processes import wait_for_end
 
 STACK = "urn:pulumi:dev::project::pulumi:pulumi:Stack::project-dev"
 SUMMARY = {"summaryEvent": {"result": "succeeded", "resourceChanges": {"create": 1}}}
@@ -211,23 +212,7 @@ def test_a_preview_that_hangs_is_ended_with_everything_it_started(cli, project, 
     assert failure.code == "engine-timeout"
     assert took < seconds + 30
     for number in map(int, started.read_text().split()):
-        _wait_dead(number)
-
-
-def _wait_dead(number: int) -> None:
-    """Wait until a process that was killed has ended: one that waits for a disk does so later."""
-    until = time.monotonic() + 60
-    while _lives(number):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def _lives(number: int) -> bool:
-    try:
-        status = Path(f"/proc/{number}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
+        assert wait_for_end(number)
 
 
 def test_stopping_cancels_the_engine_as_ctrl_c_does(cli, project, tmp_path, monkeypatch):

@@ -299,7 +299,7 @@ def test_build_waits_for_another_one_and_takes_its_result(go_runs, user_cache):
         with cache.unfinished(etcd) as folder:
             (folder / "etcd").write_text("from the first")
             cache.publish(etcd, build.go_version(), folder, seconds=1)
-    other.communicate(timeout=30)
+    other.communicate(timeout=120)
     assert first_line == "etcd: another process builds it, waiting for that\n"
     assert other.returncode == 0
     assert go_runs() == []

@@ -69,7 +69,7 @@ def test_helm_has_homes_of_its_own_and_nothing_of_the_users(
     helm = Helm("the-cluster")
 
     with helm.home() as home:
-        printed = home.run("list", "a b; $(c)", seconds=10, text="values")
+        printed = home.run("list", "a b; $(c)", seconds=60, text="values")
 
     environment = dict(line.split("=", 1) for line in (folder / "environment").read_text().splitlines())
     assert printed == "done\n"
@@ -87,7 +87,7 @@ def test_an_error_is_what_helm_says_after_its_warnings(fake: Any) -> None:
     fake("echo 'WARNING: old' >&2; echo 'Error: INSTALLATION FAILED: no' >&2; echo '- at /a' >&2; exit 1")
 
     with Helm("").home() as home, pytest.raises(HelmError) as error:
-        home.run("install", seconds=10)
+        home.run("install", seconds=60)
 
     assert str(error.value) == "INSTALLATION FAILED: no\n- at /a"
 
@@ -116,21 +116,21 @@ def test_after_a_stop_helm_may_look_but_not_change(fake: Any) -> None:
     def install() -> None:
         with helm.home() as home:
             try:
-                home.run("install", seconds=60)
+                home.run("install", seconds=600)
             except HelmError as error:
                 errors.append(str(error))
 
     worker = threading.Thread(target=install)
     worker.start()
-    while not (folder / "mode").exists():
+    while worker.is_alive() and not (folder / "mode").exists():
         time.sleep(0.01)
     helm.stop()
-    worker.join(20)
+    worker.join(60)
 
     with helm.home() as home:
-        home.run("status", seconds=10, reading=True)
+        home.run("status", seconds=60, reading=True)
         with pytest.raises(HelmError, match="cancelled"):
-            home.run("upgrade", seconds=10)
+            home.run("upgrade", seconds=60)
     assert len(errors) == 1
 
 
@@ -138,7 +138,7 @@ def test_a_missing_helm_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with Helm("").home() as home, pytest.raises(HelmError, match="make tools"):
-        home.run("version", seconds=10)
+        home.run("version", seconds=60)
 
 
 def test_values_go_through_standard_input_and_options_follow_the_inputs(fake: Any) -> None:
@@ -156,9 +156,9 @@ def test_values_go_through_standard_input_and_options_follow_the_inputs(fake: An
     }
 
     with Helm("").home() as home:
-        helm_release.install(home, locate(inputs), inputs, seconds=10)
+        helm_release.install(home, locate(inputs), inputs, seconds=60)
         installed = (folder / "arguments").read_text().split()
-        helm_release.upgrade(home, locate(inputs), inputs, seconds=10)
+        helm_release.upgrade(home, locate(inputs), inputs, seconds=60)
         upgraded = (folder / "arguments").read_text().split()
 
     assert json.loads((folder / "input").read_text()) == {"token": "hush"}
