@@ -150,6 +150,7 @@ def _rollover(unit: Unit, kinds: WorkloadKinds | None) -> Rollover | None:
         running=pods,
         surge=rollout.surge,
         unavailable=rollout.unavailable,
+        keeps_all=rollout.keeps_all,
         on_each=on_each,
     )
 

@@ -33,6 +33,7 @@ class Rollover:
         surge: Pods on top of *replicas* meanwhile.
         unavailable: Pods that may be missing meanwhile.
         kept: Old pods that stay as they are: the partition of a StatefulSet.
+        keeps_all: Whether no old pod stops before all new ones run.
         parts: What is exchanged at once: by part of both objects, its pods in one old and in one new group. The numbers above
             are those of groups; a Deployment's are of one pod.
         on_each: One pod on each node, exchanged there, as those of a DaemonSet; with a surge the new one comes first. The
@@ -46,6 +47,7 @@ class Rollover:
     surge: int
     unavailable: int
     kept: int = 0
+    keeps_all: bool = False
     parts: tuple[tuple[str, int, int], ...] = (("", 1, 1),)
     on_each: bool = False
 
@@ -204,6 +206,8 @@ class _Step:
                 break
             self.started += 1
             moved = True
+        if told.keeps_all and self.started < told.replicas:
+            return moved
         above = self._left + self.started - (told.replicas - told.unavailable)
         stopped = min(above, self._left - told.kept)
         if stopped > 0:

@@ -51,11 +51,13 @@ class Rollout:
         surge: Pods that run on top of `replicas`; 0 also when all pods are stopped first.
         unavailable: Pods that may be stopped before their successors run.
         stops_first: Whether every old pod is stopped before the first new one starts (`Recreate`).
+        keeps_all: Whether every old pod runs until all new ones do.
     """
 
     surge: int
     unavailable: int
     stops_first: bool = False
+    keeps_all: bool = False
 
     @classmethod
     def of(cls, deployment: Mapping[str, Any], replicas: int) -> Rollout:
@@ -69,7 +71,8 @@ class Rollout:
         strategy = mapping(get_field(deployment, "spec.strategy"))
         rolling = mapping(strategy.get("rollingUpdate") or strategy.get("canary"))
         if "blueGreen" in strategy or rolling.get("trafficRouting"):
-            return cls(surge=replicas, unavailable=0)
+            keeps_all = rolling.get("dynamicStableScale") is not True
+            return cls(surge=replicas, unavailable=0, keeps_all=keeps_all)
         surge = resolve_amount(rolling.get("maxSurge"), replicas, round_up=True)
         unavailable = resolve_amount(rolling.get("maxUnavailable"), replicas, round_up=False)
         if surge == 0 and unavailable == 0:

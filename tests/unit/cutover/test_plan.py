@@ -262,25 +262,25 @@ def test_two_rollouts_share_the_room_of_a_quota_one_after_the_other():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "is_smooth"),
+    ("strategy", "gpus"),
     [
-        ({"canary": {}}, True),
-        ({"canary": {"trafficRouting": {"nginx": {}}}}, False),
-        ({"blueGreen": {"activeService": "a"}}, False),
+        ({"canary": {"trafficRouting": {"nginx": {}}, "dynamicStableScale": True}}, 12),
+        ({"canary": {"trafficRouting": {"nginx": {}}}}, 16),
+        ({"blueGreen": {"activeService": "a"}}, 16),
     ],
 )
 def test_a_rollout_of_argo_needs_room_for_what_its_strategy_runs_beside_old_pods(
-    strategy: dict[str, Any], is_smooth: bool
+    strategy: dict[str, Any], gpus: int
 ):
-    # Eight old pods of one GPU, a quarter more in a canary, twice as many where both versions are whole.
-    found = plan([rollout("a", 8, 1, **strategy)], {True: "t4 x 3", False: "t4 x 2"}[is_smooth], "1.37")
-    (phase,) = (each for each in found.phases if each.moves)
-    assert found.works == is_smooth
-    assert bool(phase.stuck) != is_smooth
+    # Eight old pods of one GPU on nodes of four; both versions are whole where traffic moves between them.
+    tight = plan([rollout("a", 8, 1, **strategy)], f"t4 x {gpus // 4 - 1}", "1.37")
+    (phase,) = (each for each in tight.phases if each.moves)
+    assert phase.stuck
+    assert not tight.works
     for hint in phase.stuck.values():
         assert "strategy: {canary: {maxSurge: 0, maxUnavailable: 1" in hint
-    roomy = plan([rollout("a", 8, 1, **strategy)], "t4 x 4", "1.37")
-    assert roomy.works
+    assert plan([rollout("a", 8, 1, **strategy)], f"t4 x {gpus // 4}", "1.37").works
+    assert plan([rollout("a", 8, 1, canary={})], "t4 x 2", "1.37").works
 
 
 def test_a_quota_refuses_the_surge_of_a_rollout_of_argo():
