@@ -232,12 +232,13 @@ def test_what_is_not_known_is_none_and_named():
 
 
 def test_older_names_are_known_under_the_name_that_was_asked_for():
-    older = profile("NVIDIA GB200", "3g.93gb")
-    assert (older.name, older.gi_profile_id) == ("3g.93gb", 9)
+    older = [profile("NVIDIA GB200", each) for each in ("3g.93gb", "4g.93gb")]
+    assert [(each.name, each.gi_profile_id) for each in older] == [("3g.93gb", 9), ("4g.93gb", 5)]
     assert placements_of(["3g.93gb", "3g.95gb"], "NVIDIA GB200") is not None
     assert [each.name for each in mig_profiles_of("NVIDIA GB200") if each.older_name] == [
         "1g.24gb",
         "1g.24gb+me",
         "3g.95gb",
+        "4g.95gb",
         "7g.189gb",
     ]

@@ -127,7 +127,9 @@ def test_profiles_with_extensions_can_be_asked_for(profile):
 # Names that depend on the kernel driver
 
 
-@pytest.mark.parametrize(("written", "other"), [("3g.95gb", "3g.93gb"), ("7g.186gb", "7g.189gb")])
+@pytest.mark.parametrize(
+    ("written", "other"), [("3g.95gb", "3g.93gb"), ("4g.93gb", "4g.95gb"), ("7g.186gb", "7g.189gb")]
+)
 def test_a_profile_is_found_under_the_names_of_older_and_newer_kernel_drivers(written, other):
     (request,) = compiled(profile=written).requests
     assert repr(request.select) == f'gpu.profile.one_of("{written}", "{other}")'
