@@ -250,7 +250,8 @@ def _finish(spec: Mapping[str, Any], served: list[ContainerNeeds], new: dict[str
 
 
 def _left_out(at: str, value: str) -> Remark:
-    if value == "all":
+    # By CDI, all GPUs are called nvidia.com/gpu=all.
+    if "all" in (each.strip().rpartition("=")[2] for each in value.split(",")):
         message = "NVIDIA_VISIBLE_DEVICES would show GPUs beside those of the claim, and is left out"
         return Remark(at, "changed", "visible-devices-left-out", message)
     message = (

@@ -223,6 +223,19 @@ def test_a_variable_of_devices_from_elsewhere_goes_with_the_request():
     assert ("visible-devices-left-out", "lost") in {(each.code, each.outcome) for each in done.remarks}
 
 
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [
+        *(("all", "changed"), ("0, all", "changed"), ("nvidia.com/gpu=all", "changed")),
+        *(("0,1", "lost"), ("nvidia.com/gpu=0", "lost"), ("GPU-4cf8db2d", "lost")),
+    ],
+)
+def test_a_variable_of_all_devices_chose_none_of_them(value: str, outcome: str):
+    env = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": value}]
+    told = migrate(pod(containers=[container(env=env)])).remarks
+    assert [each.outcome for each in told if each.code == "visible-devices-left-out"] == [outcome]
+
+
 def an_object(version: str, kind: str, **more: Any) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "ml"}, **more}
 
