@@ -23,7 +23,7 @@ MIGRATIONS: dict[str, str] = {
     "mps-replicas": "a replica under MPS, which claims that share a device do not have",
     "several-replicas": "a container asks for several replicas, perhaps of one device",
     "no-shares": "claims cannot share a device on this cluster",
-    "resource-not-served": "a resource stays, for no DRA driver that is known serves it",
+    "resource-not-served": "a resource stays, for no claim that is known gives the same",
     "other-device-form": "a resource stands for devices of another form, such as partitions or passed-through GPUs",
     "resource-bridged": "a resource stays, and a class serves it",
     "replica-not-bridged": "a class cannot serve replicas of a device",

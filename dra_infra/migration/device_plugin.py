@@ -163,6 +163,11 @@ _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
         "leave it out and ask for gpu.intel.com, with a selector on the capacity memory, which is 0 unless xpumd runs; pods share a "
         "GPU where they name one ResourceClaim, and a container takes tiles by ZE_AFFINITY_MASK",
     ),
+    r"google\.com/tpu": OtherForm(
+        "a number of TPU chips; the driver tpu.google.com gives a claim all chips of a node, and starts no pod with fewer",
+        "where a pod has all chips of its nodes, make a template with a request for tpu.google.com and allocationMode: All, and keep a "
+        "toleration of google.com/tpu; leave other nodes to the plugin",
+    ),
     r"nvidia\.com/[A-Z][A-Za-z0-9_-]*-[0-9]+[ABCQ]": OtherForm(
         "a vGPU of a virtual machine, and no DRA driver that is known here gives vGPUs",
         "leave its nodes to the plugin of KubeVirt",
@@ -190,7 +195,7 @@ _OTHER_FORMS: Final[Mapping[str, OtherForm]] = {
 }
 """By the pattern of the resource. Sources: the READMEs of ROCm/k8s-device-plugin with the naming strategy mixed, of Intel's device plugins for Kubernetes
 with fractional.md of its GPU plugin 0.32 and node_state.go of intel/intel-resource-drivers-for-kubernetes, tag gpu-v0.11.0,
-Kata's sandbox device plugin and KubeVirt's permitted host devices, of Project-HAMi/HAMi, and docs/gpu-sharing of
+README.md and prepareDevices in kubernetes-sigs/dra-driver-google-tpu, Kata's sandbox device plugin and KubeVirt's permitted host devices, of Project-HAMi/HAMi, and docs/gpu-sharing of
 NVIDIA/KAI-Scheduler; pkg/dra/admitter of kubevirt/kubevirt 1.9."""
 
 
@@ -240,7 +245,7 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     name = name.removesuffix(_SHARED)
     found = _MIG.match(name)
     if name != WHOLE_GPU and not found:
-        return "no DRA driver that is known here serves it"
+        return "no claim that is known here gives the same"
     if plugin is None:
         return "the plugin's configuration decides what it is"
     replicas = plugin.replicas.get(name)

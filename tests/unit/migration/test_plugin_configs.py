@@ -275,6 +275,7 @@ def test_names_of_profiles_are_read_as_their_devices_have_them(name: str, profil
         ("nvidia.com/GRID_T4-1Q", "a vGPU"),
         ("nvidia.com/gpumem-percentage", "HAMi"),
         ("volcano.sh/vgpu-memory", "HAMi"),
+        ("google.com/tpu", "all chips of a node"),
     ],
 )
 def test_names_of_other_forms_of_devices_are_told_as_what_they_are(resource: str, word: str):
@@ -285,7 +286,13 @@ def test_names_of_other_forms_of_devices_are_told_as_what_they_are(resource: str
 
 @pytest.mark.parametrize(
     "resource",
-    ["amd.com/gpu", "gpu.intel.com/i915", "nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "google.com/tpu"],
+    [
+        "amd.com/gpu",
+        "gpu.intel.com/i915",
+        "nvidia.com/gpu",
+        "nvidia.com/mig-1g.10gb",
+        "aws.amazon.com/neuron",
+    ],
 )
 def test_other_names_are_no_other_form(resource: str):
     assert find_other_form(resource) is None

@@ -178,7 +178,7 @@ def test_what_leaders_and_workers_have_in_common_is_told_once():
         (["alpha.kubernetes.io/nvidia-gpu"], [], ["nvidia.com/gpu"]),
         (["amd.com/gpu"], [{"operator": "Exists"}], []),
         # What goes on asking for the resource goes on being given the toleration by admission.
-        (["nvidia.com/gpu", "google.com/tpu"], [], ["nvidia.com/gpu"]),
+        (["nvidia.com/gpu", "aws.amazon.com/neuron"], [], ["nvidia.com/gpu"]),
     ],
 )
 def test_each_resource_that_goes_leaves_the_toleration_that_admission_added(
