@@ -112,6 +112,7 @@ def _migrate_nims(
             message = "the NIM operator asks for as many nvidia.com/gpu as the profile says, where nothing else is written"
             hint = f"make a template NAME with as many, and write {above}.draResources: [{{resourceClaimTemplateName: NAME}}]"
             at = f"{above}.storage.nimCache.profile"
+            remarks = [each for each in remarks if each.path != f"{above}.runtimeClassName"]
             remarks.append(Remark(at, "decide", "kind-not-rewritten", message, hint))
     return changed, remarks
 

@@ -37,6 +37,9 @@ _HIDES: Final = ("void", "none", "")
 _RUNTIME_CLASSES: Final = ("nvidia", "nvidia-cdi", "nvidia-legacy")
 """Runtime classes that NVIDIA's GPU Operator makes."""
 
+_LISTED: Final = "/var/run/nvidia-container-devices"
+"""Where mounts of a container name GPUs for NVIDIA's runtime (accept-nvidia-visible-devices-as-volume-mounts of its container toolkit)."""
+
 _DEVICE_FILES: Final = ("/dev/nvidia", "/dev/dri", "/dev/kfd")
 _DRIVER_FOLDERS: Final = ("/usr/local/nvidia", "/home/kubernetes/bin/nvidia", "/run/nvidia/driver")
 """Folders with the driver's libraries, of which the second is that of GKE's nodes, and the third that of the GPU Operator."""
@@ -286,16 +289,34 @@ def _tolerates(toleration: Mapping[str, Any], taint: str) -> bool:
 
 
 def _find_bypasses(spec: Mapping[str, Any], served: set[str]) -> Iterator[Remark]:
-    """Ways by which a pod reaches GPUs that nobody gave it, and settings that claims do not have."""
+    """Ways by which a pod reaches GPUs that nobody gave it, and settings that claims do not have.
+
+    Sources: internal/config/image of NVIDIA/nvidia-container-toolkit, and ENV in base/Dockerfile of NVIDIA's CUDA images.
+    """
     hint = "give it a claim, or leave the GPUs alone"
-    asks = asks_devices(spec)
+    asks = has_own = asks_devices(spec)
+    is_open = False
     for path, container in containers_of(spec):
-        for index, each in enumerate(mappings(container.get("env")) if path not in served else ()):
+        env = mappings(container.get("env"))
+        has_own |= value_at(container, "resources", "claims") is not None
+        is_open |= not any(each.get("name") == "NVIDIA_VISIBLE_DEVICES" for each in env)
+        for index, each in enumerate(env if path not in served else ()):
             if _shows_devices(each):
+                has_own = True
                 message = "NVIDIA_VISIBLE_DEVICES gives GPUs that no plugin and no claim counts"
                 yield Remark(f"{path}.env[{index}]", "decide", "devices-not-counted", message, hint)
+        for index, each in enumerate(mappings(container.get("volumeMounts"))):
+            if str(each.get("mountPath")).startswith(_LISTED):
+                has_own = True
+                message = f"a mount below {_LISTED} gives GPUs that no plugin and no claim counts"
+                at = f"{path}.volumeMounts[{index}].mountPath"
+                yield Remark(at, "decide", "devices-not-counted", message, hint)
         if asks_devices({"containers": [container]}):
             yield from _find_own_settings(path, container)
+    if spec.get("runtimeClassName") in _RUNTIME_CLASSES and is_open and not has_own:
+        message = "its runtime gives a container all GPUs where the image sets NVIDIA_VISIBLE_DEVICES, as NVIDIA's do, and nobody counts them"
+        own = "give it a claim, or leave the class out, or write NVIDIA_VISIBLE_DEVICES: void into its containers"
+        yield Remark("runtimeClassName", "decide", "devices-not-counted", message, own)
     for index, volume in enumerate(mappings(spec.get("volumes"))):
         source = value_at(volume, "hostPath", "path")
         if isinstance(source, str) and (why := _tell_mount(source.rstrip("/") or "/", asks=asks)):

@@ -212,6 +212,45 @@ def test_the_runtime_class_stays_for_containers_that_have_gpus_by_the_variable_a
     assert "runtimeClassName" not in alone.manifest["spec"]
 
 
+def plain(*env: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"name": "c", "image": "nvidia/cuda:12.4.1-base-ubuntu22.04", "env": list(env), **more}
+
+
+VOID = {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}
+
+
+def test_a_runtime_class_alone_may_give_a_container_all_gpus():
+    told = [("spec.runtimeClassName", "devices-not-counted")]
+    assert decided(pod(runtimeClassName="nvidia", containers=[plain()])) == told
+    assert decided(pod(runtimeClassName="nvidia-legacy", containers=[plain(VOID), plain()])) == told
+    assert decided(pod(runtimeClassName="kata", containers=[plain()])) == []
+    assert decided(pod(containers=[plain()])) == []
+
+
+@pytest.mark.parametrize(
+    ("containers", "told"),
+    [
+        ([plain(VOID)], []),
+        ([plain(*VISIBLE), plain()], [("spec.containers[0].env[0]", "devices-not-counted")]),
+        ([container(), plain()], []),
+        ([plain(resources={"claims": [{"name": "gpu"}]}), plain()], []),
+    ],
+    ids=["void", "variable", "request", "claim"],
+)
+def test_a_runtime_class_that_something_of_the_pod_explains_is_not_told(
+    containers: list[Any], told: list[Any]
+):
+    assert decided(pod(runtimeClassName="nvidia", containers=containers)) == told
+
+
+@pytest.mark.parametrize("resources", [{}, GPU], ids=["no request", "request"])
+def test_a_mount_that_names_gpus_is_told(resources: dict[str, Any]):
+    listed = {"name": "v", "mountPath": "/var/run/nvidia-container-devices/all"}
+    mounts = [{"name": "data", "mountPath": "/data"}, listed]
+    was = pod(runtimeClassName="nvidia", containers=[plain(resources=resources, volumeMounts=mounts)])
+    assert decided(was) == [("spec.containers[0].volumeMounts[1].mountPath", "devices-not-counted")]
+
+
 def test_a_variable_of_devices_from_elsewhere_goes_with_the_request():
     held = {
         "name": "NVIDIA_VISIBLE_DEVICES",

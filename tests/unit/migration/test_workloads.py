@@ -313,7 +313,10 @@ def test_a_nim_service_keeps_all_but_what_its_claim_takes_the_place_of():
             ["kind-not-rewritten"],
         ),
         (nim(resources={"limits": {"nvidia.com/gpu": "${N}"}}), ["quantity-not-a-number"]),
-        (nim(storage={"nimCache": {"profile": "p"}}), ["kind-not-rewritten"]),
+        (
+            nim(storage={"nimCache": {"profile": "p"}}, runtimeClassName="nvidia"),
+            ["kind-not-rewritten"],
+        ),
         (nim(storage={"nimCache": {"name": "c"}}), []),
         (nim(draResources=[{"resourceClaimName": "c"}], storage={"nimCache": {"profile": "p"}}), []),
         (nim() | {"spec": None}, []),
