@@ -174,7 +174,7 @@ def make_plan(
         refused=tuple(search.refused),
         reasons=(*sides.doubts, *_tell_others(estate, sides, taken, there)),
         problems=sides.problems,
-        notes=(*sides.notes, *_tell_classes(sides, release)),
+        notes=(*sides.notes, *_tell_classes(sides, release), *_tell_settings(objects, migrated)),
     )
 
 
@@ -292,3 +292,14 @@ def _tell_classes(sides: Sides, release: Release) -> Iterator[str]:
     ]
     if names and release.enabled("DRAExtendedResource"):
         yield f"{names[0]} by DRA (DRAExtendedResource), so pods that are not migrated may run on nodes of the driver, too"
+
+
+def _tell_settings(objects: Objects, migrated: Sequence[Migrated]) -> Iterator[str]:
+    """Settings of controllers that no manifest of a workload has, and that are to be written before it moves."""
+    found: dict[str, list[str]] = {}
+    for was, done in zip(objects, migrated, strict=True):
+        needed = [each for each in done.remarks if each.code == "controller-setting-needed"]
+        for each in dict.fromkeys(f"{each.message}: {each.hint}" for each in needed):
+            found.setdefault(each, []).append(str(reference_to(was)))
+    for what, refs in found.items():
+        yield f"before {join_words(refs, most=12)}: {what}"

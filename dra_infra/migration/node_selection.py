@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any, Final, NamedTuple
@@ -156,9 +156,25 @@ def read_node_selection(
         tuple(each for part in parts for each in part.selectors),
         tuple(dict.fromkeys(each for part in parts for each in part.profiles)),
         {key: value for part in parts for key, value in part.fields.items()},
-        tuple(each for part in parts for each in part.remarks),
+        (*(each for part in parts for each in part.remarks), *(() if per_node else _tell_karpenter(spec))),
         vendor,
     )
+
+
+def _tell_karpenter(spec: Mapping[str, Any]) -> Iterator[Remark]:
+    """Says that Karpenter starts no machine for claims before it is told to, where a pod selects nodes by its labels.
+
+    Sources: ignore-dra-requests in pkg/operator/options/options.go and Scheduler.add of kubernetes-sigs/karpenter; its guide on DRA.
+    """
+    certain, loose = _read_all(spec)
+    wanted = (each.key for term in (certain, *loose) for each in term if each.operator != "DoesNotExist")
+    key = next((each for each in wanted if each.startswith("karpenter.")), None)
+    if key is None:
+        return
+    message = "Karpenter, whose labels choose its machines, starts none for pods with claims unless a setting says so"
+    hint = "set settings.enableDRA: true in the chart for AWS, from 1.15 on, or --ignore-dra-requests=false for another cloud, before its pods move"
+    path = "nodeSelector" if key in mapping(spec.get("nodeSelector")) else "affinity.nodeAffinity"
+    yield Remark(path, "lost", "controller-setting-needed", message, hint)
 
 
 def _as_of_gpu(requirement: Requirement, profile: str) -> Requirement:

@@ -118,6 +118,14 @@ def test_a_class_that_serves_the_resource_lets_nodes_go_before_workloads():
     assert found.notes[0].startswith("gpu.nvidia.com serves nvidia.com/gpu by DRA")
 
 
+def test_a_setting_that_migrated_pods_need_is_a_note_with_all_that_need_it():
+    by_karpenter = {"nodeSelector": {"karpenter.sh/nodepool": "gpu"}}
+    workloads = [deployment(each, 1, 1, **by_karpenter) for each in ("a", "b")]
+    (note,) = plan([*workloads, deployment("c", 1, 1)], "hgx-h100 x 2").notes
+    assert note.startswith("before Deployment ml/a and Deployment ml/b: Karpenter")
+    assert "settings.enableDRA" in note
+
+
 def test_a_rollout_that_waits_for_ever_on_a_full_cluster_is_told_with_what_to_do():
     full = plan([deployment("a", 2, 8), deployment("b", 2, 8)], "hgx-h100 x 4", kubernetes="1.37")
     phase = full.phases[-2]

@@ -384,6 +384,37 @@ def test_labels_that_choose_nodes_stay_and_are_told(key: str):
     assert "selectors" not in request_of(found)
 
 
+NEEDED = "controller-setting-needed lost"
+POOL = expression("karpenter.sh/nodepool", "In", "gpu")
+
+
+@pytest.mark.parametrize(
+    ("was", "paths"),
+    [
+        (pod({"karpenter.sh/capacity-type": "spot"}), ["spec.nodeSelector"]),
+        (pod(None, required([POOL])), ["spec.affinity.nodeAffinity"]),
+        (pod(None, preferred(POOL)), ["spec.affinity.nodeAffinity"]),
+        (pod(None, required([expression("karpenter.sh/nodepool", "DoesNotExist")])), []),
+        (pod({f"{AUTO_MODE}name": "l4"}), []),
+        (pod(), []),
+    ],
+    ids=["capacity", "required", "preferred", "nodes of others", "Auto Mode", "none"],
+)
+def test_karpenter_is_to_be_told_to_start_machines_for_claims(was: dict[str, Any], paths: list[str]):
+    assert [at for at, what in said(migrated(was)).items() if what == NEEDED] == paths
+
+
+def test_karpenter_starts_no_machine_for_a_daemon_set():
+    template = {"spec": pod({f"{KARPENTER}name": "l4"})["spec"]}
+    was = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "d"},
+        "spec": {"template": template},
+    }
+    assert NEEDED not in said(migrated(was)).values()
+
+
 @functools.cache
 def cloud_machines() -> tuple[tuple[str, Mapping[str, str], DeviceView], ...]:
     """Every machine of a cloud with the labels that it has where an autoscaler made it, and one of its GPUs."""
