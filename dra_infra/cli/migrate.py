@@ -48,6 +48,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.plugin_configs import find_intel_shares
 from dra_infra.migration.report import RENDERERS, Entry, Report, judge, tell_once, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
@@ -186,11 +187,16 @@ def run(
         plugin, hint, said_by = find_plugin(
             plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus
         )
+        manifests = [each.manifest for each in sources]
         settings = Settings(
-            plugin=plugin, say_plugin=hint, no_shares=no_shares, mps_memory=memory, kinds=known
+            plugin=plugin,
+            say_plugin=hint,
+            no_shares=no_shares,
+            mps_memory=memory,
+            intel_shares=find_intel_shares(manifests),
+            kinds=known,
         )
         tell(f"migrating {len(sources):,} objects")
-        manifests = [each.manifest for each in sources]
         there = [each.to_manifest() for each in cluster.fleet.classes] if cluster is not None else []
         migrated, others = (
             (bridge_classes(manifests, settings, there, read_pins(driver).classes.values()), frozenset[int]())

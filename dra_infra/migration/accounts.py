@@ -13,7 +13,7 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.migration.device_plugin import Asked, is_device, read_resource, tell_other_form
 from dra_infra.migration.mentions import RESOURCE_NAME
-from dra_infra.migration.needs import Settings
+from dra_infra.migration.needs import Settings, is_share
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.specs.tenants import quota_keys
 
@@ -90,7 +90,7 @@ def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, Asked | str
     return {
         key: read_resource(name, settings.plugin)
         for key in map(str, hard)
-        if (name := key.removeprefix(_REQUESTS)) != key and is_device(name)
+        if (name := key.removeprefix(_REQUESTS)) != key and is_device(name) and not is_share(name, settings)
     }
 
 
@@ -268,7 +268,9 @@ def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], r
     profiles: set[str] = set()
     is_unread = False
     for number, name in enumerate(covered):
-        asked = read_resource(name, settings.plugin) if is_device(name) else ""
+        asked = (
+            read_resource(name, settings.plugin) if is_device(name) and not is_share(name, settings) else ""
+        )
         if not isinstance(asked, str):
             by_class.setdefault(asked.class_name, []).append(name)
             profiles |= {name} if asked.profile else set()

@@ -11,6 +11,7 @@ from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.device_plugin import (
+    OTHERS,
     Asked,
     DevicePlugin,
     Replicas,
@@ -42,6 +43,7 @@ class Settings:
         no_shares: Why claims cannot take shares of a GPU there; empty where they can.
         mps_memory: MiB of a GPU that pods of a workload share by a claim under MPS; 0 where they are not to.
         pods: How many pods would share it; 0 where that is not known.
+        intel_shares: How many containers Intel's plugin lets share a GPU.
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
@@ -51,6 +53,7 @@ class Settings:
     no_shares: str = ""
     mps_memory: int = 0
     pods: int = 0
+    intel_shares: int = 1
     per_node: bool = False
     kinds: WorkloadKinds | None = None
 
@@ -161,6 +164,8 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
             if count is None and form is None
             else _not_clear(at, name, asked, settings)
             if isinstance(asked, str)
+            else _share_of_intel(at, asked, settings)
+            if is_share(name, settings)
             else _refuse_replicas(at, asked, count or 0, settings)
         )
         if refusal is not None:
@@ -186,6 +191,17 @@ def _not_a_number(at: str, name: str, written: Any) -> Remark:
     hint = "migrate what a template or a chart makes of it: helm template CHART | dra-infra migrate -"
     message = f"{name}: {str(written)[:60]!r} is no number of devices, so it stays as it is"
     return Remark(at, "decide", "quantity-not-a-number", message, hint)
+
+
+def is_share(name: str, settings: Settings) -> bool:
+    """True for a resource of Intel's plugin where several containers share each of its GPUs."""
+    return settings.intel_shares > 1 and name in OTHERS and OTHERS[name].class_name == "gpu.intel.com"
+
+
+def _share_of_intel(at: str, asked: Asked, settings: Settings) -> Remark:
+    message = f"{asked.resource} is a share of a GPU, which Intel's plugin gives up to {settings.intel_shares} containers; its driver gives it to one claim"
+    hint = "make a ResourceClaim for gpu.intel.com, and name it by resourceClaimName in all pods that are to share a GPU; with shared-dev-num 1 each gets its own"
+    return Remark(at, "decide", "other-device-form", message, hint)
 
 
 def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:

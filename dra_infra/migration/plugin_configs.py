@@ -5,7 +5,8 @@ Source: cmd/config-manager and deployments/helm of NVIDIA/k8s-device-plugin; con
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -26,6 +27,7 @@ from dra_infra.migration.device_plugin import (
     read_strategy,
     tell_device,
 )
+from dra_infra.migration.needs import containers_of
 from dra_infra.output.wording import count_of
 
 _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
@@ -48,6 +50,10 @@ _ELSEWHERE: Final = (
 )
 """Where objects of Flux, Argo CD and the Helm controller of k3s, by their kind, name a chart, its values, and others that do not stand
 there. The HelmChart with a sourceRef is that of Flux, which has no values."""
+
+_OF_INTEL: Final = ("intel-device-plugins-gpu",)
+_SHARED: Final = re.compile(r"-shared-dev-num[=', ]+([0-9]{1,9})\b")
+"""The argument of Intel's plugin, in a list as Python prints it."""
 
 _FALLBACKS: Final = ["named", "single"]
 """How the plugin's chart finds the configuration of nodes without the label where it names none; the GPU Operator gives them an empty one."""
@@ -169,8 +175,10 @@ def read_plugin_configs(*documents: Any, file: str) -> PluginConfigs:
     return PluginConfigs(file=file, by_name=by_name, default=None if default is None else str(default))
 
 
-def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[str, Any], bool]:
-    """Returns NVIDIA's chart that an object releases, its values, and whether these are all; any other document as it is."""
+def _read_release(
+    document: Mapping[str, Any], file: str, charts: Sequence[str] = _CHARTS
+) -> tuple[str, Mapping[str, Any], bool]:
+    """Returns the chart that an object releases, of NVIDIA's or these, its values, and whether these are all; any other document as it is."""
     found: list[tuple[str, Any, bool]] = []
     for kind, *path in _RELEASES:
         for _, each in find_all(document, tuple(path)) if document.get("kind") == kind else ():
@@ -180,8 +188,8 @@ def _read_release(document: Mapping[str, Any], file: str) -> tuple[str, Mapping[
             )
             name = str(next(iter(names), "")).rpartition("/")[2]
             is_whole = not more and len(written) < 2
-            found.append((name if name in _CHARTS else "", next(iter(written), None), is_whole))
-    # Of several sources, the one of NVIDIA's chart counts.
+            found.append((name if name in charts else "", next(iter(written), None), is_whole))
+    # Of several sources, the one of such a chart counts.
     chart, values, is_all = max(found, default=("", document, True), key=lambda each: each[0] != "")
     read: tuple[Any, ...] = read_manifests(values, file=file) if isinstance(values, str) else (values,)
     return chart, mapping(next(iter(read), None)), is_all
@@ -285,6 +293,26 @@ def _configures(document: Mapping[str, Any]) -> bool:
     places = (("data",), ("config", "map"), ("devicePlugin", "config", "data"))
     texts = (str(text) for steps in places for text in mapping(value_at(values, *steps)).values())
     return (not kind and is_plugin_config(document)) or chart != "" or any(map(holds_plugin_config, texts))
+
+
+def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
+    """How many containers Intel's plugin lets share a GPU, the most of what objects that deploy it say; 1 where none says more.
+
+    Source: cmd/gpu_plugin and the operator's GpuDevicePlugin of intel/intel-device-plugins-for-kubernetes, and its chart in intel/helm-charts.
+    """
+    found: list[Any] = [1]
+    for each in objects:
+        with suppress(ProblemsError):
+            chart, values, _ = _read_release(each, "", _OF_INTEL)
+            found += [values.get("sharedDevNum")] if chart else []
+        if each.get("kind") == "GpuDevicePlugin":
+            found.append(value_at(each, "spec", "sharedDevNum"))
+        spec = value_at(each, "spec", "template", "spec") if each.get("kind") == "DaemonSet" else {}
+        for _, container in containers_of(mapping(spec)):
+            if re.search("gpu[-_]plugin", f"{container.get('name')} {container.get('image')}"):
+                words = f"{container.get('command')} {container.get('args')}"
+                found += map(int, _SHARED.findall(words))
+    return max(each for each in found if type(each) is int)
 
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:

@@ -292,4 +292,6 @@ def _claim_remark(need: Need, template: str) -> Remark:
         return Remark(need.path, "changed", "replica-to-share", message, hint)
     devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {asked.profile}' if asked.profile else ''}"
     message = f"{asked.resource}: {need.number} is {devices} of class {asked.class_name}, by the claim template {template}"
+    if asked.class_name == "gpu.intel.com":
+        message += "; no other container has it, as with shared-dev-num 1 of Intel's plugin"
     return Remark(need.path, "changed", "resource-to-claim", message)

@@ -1192,3 +1192,12 @@ def test_what_is_around_a_name_that_is_filled_in_later_is_judged(tmp_path: Path,
     assert (problem["path"], problem["code"]) == ("metadata.name", code)
     passes = migrate(tmp_path, "claims.yaml", "--check").returncode == 0
     assert passes == (code == "name-filled-in")
+
+
+def test_intels_plugin_among_the_input_says_that_its_gpus_are_shared(tmp_path: Path):
+    (tmp_path / "media.yaml").write_text(SERVE.replace("nvidia.com/gpu", "gpu.intel.com/i915"))
+    assert "claim template serve-gpu" in migrate(tmp_path, "media.yaml").stderr
+    of_intel = "apiVersion: deviceplugin.intel.com/v1\nkind: GpuDevicePlugin\nmetadata: {name: gpu}\n"
+    (tmp_path / "plugin.yaml").write_text(f"{of_intel}spec: {{sharedDevNum: 10}}\n")
+    assert "up to 10 containers" in migrate(tmp_path, ".").stderr
+    assert migrate(tmp_path, ".", "--check").returncode == 1

@@ -14,6 +14,7 @@ from dra_infra.migration.device_plugin import read_plugin_config
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.plugin_configs import find_intel_shares
 
 FOLDER = Path(__file__).parent / "cases"
 INPUTS = FOLDER / "device_plugin.yaml"
@@ -54,7 +55,10 @@ class Case:
         plugin = None if self.plugin is None else read_plugin_config(self.plugin, file="plugin.yaml")
         if plugin is not None and self.profile:
             plugin = replace(plugin, profiles=(self.profile,))
-        return Settings(plugin=plugin, no_shares=self.no_shares, mps_memory=self.mps_memory)
+        shares = find_intel_shares(self.input)
+        return Settings(
+            plugin=plugin, no_shares=self.no_shares, mps_memory=self.mps_memory, intel_shares=shares
+        )
 
     def migrate(self) -> list[Migrated]:
         """What becomes of the objects."""

@@ -390,3 +390,10 @@ def test_a_quota_that_nobody_can_read_says_that_a_cluster_can_be_asked():
     (done,) = migrate_objects([was], Settings())
     assert [each.code for each in done.remarks] == ["plugin-not-known"]
     assert "--context NAME" in done.remarks[0].hint
+
+
+def test_what_counts_shares_of_intels_gpus_counts_no_claims():
+    shared, alone = Settings(intel_shares=4), Settings()
+    of_intel = quota(**{"requests.gpu.intel.com/i915": "8"}), queue(group(**{"gpu.intel.com/i915": 8}))
+    assert [migrate_account(each, shared) for each in of_intel] == [None, None]
+    assert None not in [migrate_account(each, alone) for each in of_intel]

@@ -21,6 +21,7 @@ from dra_infra.migration.needs import Settings, read_needs
 from dra_infra.migration.node_labels import Requirement, as_discovered, read_nodes, read_requirements
 from dra_infra.migration.plugin_configs import (
     FoundConfig,
+    find_intel_shares,
     find_plugin_config,
     hold_to_nodes,
     read_plugin_configs,
@@ -812,3 +813,47 @@ def test_replicas_of_mig_devices_are_told_with_smaller_ones():
     assert remark.code == "no-shares"
     assert "smaller MIG devices" in remark.hint
     assert "dra.Mps" not in remark.hint
+
+
+def of_intel(kind: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "gpu"}, "spec": spec}
+
+
+def daemon_set(*args: str, name: str = "gpu", image: str = "intel/intel-gpu-plugin:0.36.0") -> dict[str, Any]:
+    containers = [{"name": name, "image": image, "args": list(args)}]
+    return of_intel("DaemonSet", template={"spec": {"containers": containers}})
+
+
+def release_of_intel(chart: str, number: Any) -> dict[str, Any]:
+    return of_intel("HelmRelease", chart={"spec": {"chart": chart}}, values={"sharedDevNum": number})
+
+
+@pytest.mark.parametrize(
+    ("objects", "shares"),
+    [
+        ([], 1),
+        ([of_intel("GpuDevicePlugin", sharedDevNum=10)], 10),
+        ([of_intel("GpuDevicePlugin")], 1),
+        ([of_intel("GpuDevicePlugin", sharedDevNum="${NUMBER}")], 1),
+        ([of_intel("DsaDevicePlugin", sharedDevNum=10)], 1),
+        ([daemon_set("-v=2", "-shared-dev-num=30")], 30),
+        ([daemon_set("--shared-dev-num", "4")], 4),
+        ([daemon_set("-shared-dev-num=4", image="intel/intel-npu-plugin:0.36.0", name="npu")], 1),
+        ([of_intel("DaemonSet", template={"spec": {"containers": [{"name": "gpu-plugin", "args": 3}]}})], 1),
+        ([release_of_intel("intel-device-plugins-gpu", 5)], 5),
+        ([release_of_intel("intel-device-plugins-dsa", 5)], 1),
+        ([daemon_set("-shared-dev-num=3"), of_intel("GpuDevicePlugin", sharedDevNum=2)], 3),
+    ],
+)
+def test_what_deploys_intels_plugin_says_how_many_containers_share_a_gpu(objects: list[Any], shares: int):
+    assert find_intel_shares(objects) == shares
+
+
+@pytest.mark.parametrize("resource", ["gpu.intel.com/i915", "gpu.intel.com/xe"])
+def test_a_share_of_intels_gpu_is_to_decide(resource: str):
+    container = {"name": "main", "resources": {"limits": {resource: 2, "amd.com/gpu": 1}}}
+    alone = read_needs("", container, Settings())
+    assert [each.asked.resource for each in alone.needs] == [resource, "amd.com/gpu"]
+    shared = read_needs("", container, Settings(intel_shares=4))
+    assert [each.asked.resource for each in shared.needs] == ["amd.com/gpu"]
+    assert [(each.code, each.outcome) for each in shared.remarks] == [("other-device-form", "decide")]
