@@ -23,10 +23,10 @@ from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrated_kinds
 from dra_infra.migration.needs import SAY_PLUGIN
-from dra_infra.migration.node_labels import as_discovered, read_nodes
 from dra_infra.migration.plugin_configs import (
     find_plugin_config,
     hold_to_nodes,
+    read_nodes,
     read_plugin_configs,
     tell_plugin,
 )
@@ -287,16 +287,14 @@ def find_plugin(
         raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin, of_nodes = DevicePlugin() if whole_gpus else None, None
     nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
-    beside = find_plugin_config(
-        ((each.start.file, each.manifest) for each in sources), map(as_discovered, nodes)
-    )
+    beside = find_plugin_config(((each.start.file, each.manifest) for each in sources), nodes)
     if plugin_config:
         found = list(read_sources([str(plugin_config)], sys.stdin.buffer))
         if problems := [each for each in found if isinstance(each, Problem)]:
             raise ProblemsError(problems)
         objects = (each.manifest for each in found if isinstance(each, SourceObject))
         configs = read_plugin_configs(*objects, file=str(plugin_config))
-        plugin = configs.serve(map(as_discovered, nodes))
+        plugin = configs.serve(nodes)
     elif beside.is_applied and plugin is None:
         plugin = beside.plugin
     elif cluster and plugin is None:
@@ -305,7 +303,7 @@ def find_plugin(
         of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
         plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
     if plugin and (whole_gpus or mig_profile):
-        plugin = beside.hold(hold_to_nodes(plugin, map(as_discovered, nodes)))
+        plugin = beside.hold(hold_to_nodes(plugin, nodes))
     way = beside.file and f"{beside.file} configures the plugin: give it as --plugin-config; or "
     is_its = plugin is not None and plugin is beside.plugin
     notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []

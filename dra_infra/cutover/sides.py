@@ -29,7 +29,7 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed
 from dra_infra.kubernetes.scheduler.node_filters import PATHS, NodeFilter
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
-from dra_infra.migration.node_labels import as_discovered
+from dra_infra.migration.plugin_configs import as_discovered
 from dra_infra.output.wording import join_words
 
 GPU_DRIVER: Final = "gpu.nvidia.com"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, reduce
 from operator import and_, or_
 from typing import Any, Final, NamedTuple
@@ -20,14 +19,13 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.catalog.vocabulary import product_memory, product_names, read_data
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile, read_node_labels
+from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile
 from dra_infra.selectors.any_attribute import VersionAttribute, attribute, capacity
 from dra_infra.selectors.attributes import Attribute, TextAttribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 
 PREFIX: Final = "nvidia.com/"
-_ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
 _PARTITION_OF_AMD: Final = "amd.com/gpu.compute-memory-partition"
 _PARTITION: Final = "cloud.google.com/gke-gpu-partition-size"
 _SHARING: Final = "cloud.google.com/gke-gpu-sharing-strategy"
@@ -183,38 +181,6 @@ def read_serving(requirements: Sequence[Requirement]) -> Serving:
     return Serving(profile, Replicas(_WAYS[way], int(clients), renamed=False, one_each=False))
 
 
-def read_nodes(nodes: Sequence[Mapping[str, str]]) -> DevicePlugin | None:
-    """How the plugin serves the cluster by the labels of its nodes; not clear where those of GKE leave it open on one of them."""
-    found = read_node_labels(map(as_discovered, nodes))
-    servings = (
-        _serving_of(each) for each in nodes if _ACCELERATOR in each and f"{PREFIX}gpu.product" not in each
-    )
-    unclear = next((each.unclear for each in servings if each.unclear), "")
-    return replace(found or DevicePlugin(), unclear=f"on some nodes {unclear}") if unclear else found
-
-
-def _serving_of(labels: Mapping[str, str]) -> Serving:
-    return read_serving(requirements_of({key: labels[key] for key in SERVING if key in labels}))
-
-
-def as_discovered(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Labels of a node, with those that GPU feature discovery would give it where labels of GKE say the same."""
-    name = labels.get(_ACCELERATOR)
-    serving = _serving_of(labels)
-    if not name or f"{PREFIX}gpu.product" in labels or serving.unclear:
-        return labels
-    (product, *others) = products_by_label().get(_ACCELERATOR, {}).get(name, (name,))
-    called = name if others else _label_of(product)
-    found = {f"{PREFIX}gpu.product": f"{called}-MIG-{serving.profile}" if serving.profile else called}
-    if f"{_ACCELERATOR}-count" in labels and not serving.profile:
-        found[f"{PREFIX}gpu.count"] = labels[f"{_ACCELERATOR}-count"]
-    if serving.replicas is not None:
-        found[f"{PREFIX}gpu.product"] += "-SHARED"
-        found[f"{PREFIX}gpu.replicas"] = str(serving.replicas.number)
-        found[f"{PREFIX}gpu.sharing-strategy"] = serving.replicas.way
-    return {**labels, **found}
-
-
 def requirements_of(node_selector: Mapping[str, Any]) -> list[Requirement]:
     """The requirements of a pod's `nodeSelector`."""
     return [Requirement(str(key), "In", (str(value),)) for key, value in node_selector.items()]
@@ -346,11 +312,12 @@ def _products_by_label() -> Mapping[str, tuple[str, ...]]:
     """Names of products by the label that they have (sanitise in internal/lm/resource.go)."""
     found: dict[str, tuple[str, ...]] = {}
     for name in product_names():
-        found[_label_of(name)] = (*found.get(_label_of(name), ()), name)
+        found[label_of(name)] = (*found.get(label_of(name), ()), name)
     return found
 
 
-def _label_of(product: str) -> str:
+def label_of(product: str) -> str:
+    """A product as the label of GPU feature discovery has it."""
     return "-".join(re.sub(r"[^A-Za-z0-9\-_. ]", "", product).split())
 
 

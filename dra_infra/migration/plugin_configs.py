@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from dra_infra.catalog.machines import products_by_label
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError
 from dra_infra.kubernetes.api.manifests import find_all, mapping, value_at
@@ -28,9 +29,11 @@ from dra_infra.migration.device_plugin import (
     tell_device,
 )
 from dra_infra.migration.needs import containers_of
+from dra_infra.migration.node_labels import SERVING, Serving, label_of, read_serving, requirements_of
 from dra_infra.output.wording import count_of
 
 _CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
+_ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
 _OF_GPUS: Final = {"nvidia.com/gpu.product", "nvidia.com/gpu.present", _CONFIG_LABEL}
 _OF_OPERATOR: Final = ("mig", "migManager", "operator", "toolkit", "driver")
 """Parts of the GPU Operator's values that the plugin's chart does not have."""
@@ -85,7 +88,9 @@ class PluginConfigs:
             ProblemsError: `plugin-config-malformed`, where it is not clear which configuration counts.
         """
         served = dict.fromkeys(
-            _as_seen(self._choose(labels), labels) for labels in nodes if labels.keys() & _OF_GPUS
+            _as_seen(self._choose(labels), labels)
+            for labels in map(as_discovered, nodes)
+            if labels.keys() & _OF_GPUS
         )
         first, *others = served or dict.fromkeys([self._choose(None)])
         if not others:
@@ -211,6 +216,38 @@ def _read_strategy(found: Mapping[str, Any], file: str, chart: str) -> tuple[boo
     return False, read_strategy(found.get("migStrategy"), f"{file}.migStrategy")
 
 
+def read_nodes(nodes: Sequence[Mapping[str, Any]]) -> DevicePlugin | None:
+    """How the plugin serves the cluster by the labels of its nodes; not clear where those of GKE leave it open on one of them."""
+    found = read_node_labels(map(as_discovered, nodes))
+    servings = (
+        _serving_of(each) for each in nodes if _ACCELERATOR in each and f"{WHOLE_GPU}.product" not in each
+    )
+    unclear = next((each.unclear for each in servings if each.unclear), "")
+    return replace(found or DevicePlugin(), unclear=f"on some nodes {unclear}") if unclear else found
+
+
+def _serving_of(labels: Mapping[str, Any]) -> Serving:
+    return read_serving(requirements_of({key: labels[key] for key in SERVING if key in labels}))
+
+
+def as_discovered(labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Labels of a node, with those that GPU feature discovery would give it where labels of GKE say the same."""
+    name = labels.get(_ACCELERATOR)
+    serving = _serving_of(labels)
+    if not name or f"{WHOLE_GPU}.product" in labels or serving.unclear:
+        return labels
+    (product, *others) = products_by_label().get(_ACCELERATOR, {}).get(name, (name,))
+    called = name if others else label_of(product)
+    found = {f"{WHOLE_GPU}.product": f"{called}-MIG-{serving.profile}" if serving.profile else called}
+    if f"{_ACCELERATOR}-count" in labels and not serving.profile:
+        found[f"{WHOLE_GPU}.count"] = labels[f"{_ACCELERATOR}-count"]
+    if serving.replicas is not None:
+        found[f"{WHOLE_GPU}.product"] += "-SHARED"
+        found[f"{WHOLE_GPU}.replicas"] = str(serving.replicas.number)
+        found[f"{WHOLE_GPU}.sharing-strategy"] = serving.replicas.way
+    return {**labels, **found}
+
+
 def _as_seen(plugin: DevicePlugin, labels: Mapping[str, Any]) -> DevicePlugin:
     """The plugin on a node, whose labels say the profile that the strategy `single` has, and a strategy that no file says.
 
@@ -317,7 +354,7 @@ def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
     """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
-    seen = (found for labels in nodes if (found := read_node_labels([labels])))
+    seen = filter(None, (read_node_labels([as_discovered(labels)]) for labels in nodes))
     told, here = tell_plugin(plugin), sorted(set(map(tell_plugin, seen)))
     if not here or told in here:
         return plugin

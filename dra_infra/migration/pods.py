@@ -20,7 +20,7 @@ from dra_infra.migration.needs import (
     containers_of,
     read_needs,
 )
-from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards, read_nodes
+from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
 from dra_infra.migration.node_selection import (
     DeviceSelection,
     find_against,
@@ -29,6 +29,7 @@ from dra_infra.migration.node_selection import (
     refuse_named,
 )
 from dra_infra.migration.outcomes import Remark
+from dra_infra.migration.plugin_configs import read_nodes
 from dra_infra.migration.pod_claims import NameTemplate, give_claims
 
 _HIDES: Final = ("void", "none", "")

@@ -18,12 +18,14 @@ from dra_infra.migration.device_plugin import (
     read_resource,
 )
 from dra_infra.migration.needs import Settings, read_needs
-from dra_infra.migration.node_labels import Requirement, as_discovered, read_nodes, read_requirements
+from dra_infra.migration.node_labels import Requirement, read_requirements
 from dra_infra.migration.plugin_configs import (
     FoundConfig,
+    as_discovered,
     find_intel_shares,
     find_plugin_config,
     hold_to_nodes,
+    read_nodes,
     read_plugin_configs,
 )
 
