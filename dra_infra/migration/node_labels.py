@@ -232,14 +232,14 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
             if each.key == _PARTITION_OF_AMD and each.operator == "In":
                 profiles += [mode for mode in each.values if not mode.startswith("spx_")]
     for group in ("compute", "driver", "runtime"):
-        parts_of = {
-            each.key.removeprefix(PREFIX): each
+        of_version = [
+            each
             for each in requirements
             if is_gpu_label(each.key) and _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
-        }
-        if (selector := _read_version(parts_of)) is not None:
+        ]
+        if (selector := _read_version(of_version)) is not None:
             selectors.append(selector)
-            used.update(parts_of.values())
+            used.update(of_version)
     return Meaning(
         reduce(and_, selectors) if selectors else None, tuple(dict.fromkeys(profiles)), frozenset(used)
     )
@@ -367,39 +367,48 @@ def _read_other(requirement: Requirement) -> Selector | None:
     return {"In": equal, "NotIn": ~equal}.get(operator)
 
 
-def _read_version(parts: Mapping[str, Requirement]) -> Selector | None:
-    """A test of a version from labels of its parts; None where they say something that no range says."""
-    full = next((each for name, each in parts.items() if name.endswith(".full")), None)
-    if full is not None:
-        is_read = full.operator == "In" and full.values and all(map(_is_version, full.values))
-        if len(parts) > 1 or not is_read:
-            return None
-        attribute = _VERSIONS[full.key.removeprefix(PREFIX)][1]
-        return reduce(or_, [attribute == _padded(each) for each in full.values])
-    majors = [each for name, each in parts.items() if name.endswith("major")]
-    minors = [each for name, each in parts.items() if name.endswith("minor")]
+def _read_version(parts: Sequence[Requirement]) -> Selector | None:
+    """A test of a version from requirements of it and its parts, which all hold; None where no range says one of them."""
     # The same number has an old label and a new one.
-    if len({each[1:] for each in majors}) != 1 or len({each[1:] for each in minors}) > 1:
+    fulls, majors, minors = (
+        list(dict.fromkeys(each[1:] for each in parts if each.key.endswith(end)))
+        for end in (".full", ".major", ".minor")
+    )
+    if not parts or not all(values and all(map(_is_number, values)) for _, values in (*majors, *minors)):
         return None
-    major, minor = majors[0], next(iter(minors), None)
-    if not all(each.values and all(map(_is_number, each.values)) for each in (*majors, *minors)):
-        return None
-    group, attribute = _VERSIONS[major.key.removeprefix(PREFIX)]
-    numbers = [int(each) for each in major.values]
-    if minor is not None:
-        if (major.operator, minor.operator) != ("In", "In") or len(numbers) != 1:
+    group, attribute = _VERSIONS[parts[0].key.removeprefix(PREFIX)]
+    tests = [
+        reduce(or_, [attribute == _padded(each) for each in values])
+        if operator == "In" and values and all(map(_is_version, values))
+        else None
+        for operator, values in fulls
+    ]
+    if minors:
+        is_one = [len(values) for _, values in majors] == [1] and len(minors) == 1
+        if not is_one or {operator for operator, _ in (*majors, *minors)} != {"In"}:
             return None
-        pairs = [(f"{numbers[0]}.{each}.0", f"{numbers[0]}.{each + 1}.0") for each in map(int, minor.values)]
+        major = int(majors[0][1][0])
+        pairs = [(f"{major}.{each}.0", f"{major}.{each + 1}.0") for each in map(int, minors[0][1])]
         # The version of a driver has a third number, which a label of its own says.
-        if group == "driver":
-            return reduce(or_, [(attribute >= least) & (attribute < more) for least, more in pairs])
-        return reduce(or_, [attribute == least for least, _ in pairs])
-    if major.operator == "Gt":
-        return attribute >= f"{numbers[0] + 1}.0.0"
-    if major.operator == "Lt":
-        return attribute < f"{numbers[0]}.0.0"
-    within = reduce(or_, [(attribute >= f"{each}.0.0") & (attribute < f"{each + 1}.0.0") for each in numbers])
-    return {"In": within, "NotIn": ~within}.get(major.operator)
+        tests += [
+            reduce(or_, [(attribute >= least) & (attribute < more) for least, more in pairs])
+            if group == "driver"
+            else reduce(or_, [attribute == least for least, _ in pairs])
+        ]
+    else:
+        tests += [_read_major(attribute, *each) for each in majors]
+    return None if None in tests else reduce(and_, tests)
+
+
+def _read_major(of: VersionAttribute, operator: str, values: Sequence[str]) -> Selector | None:
+    """A test of the first number of a version."""
+    numbers = list(map(int, values))
+    if operator == "Gt":
+        return of >= f"{numbers[0] + 1}.0.0"
+    if operator == "Lt":
+        return of < f"{numbers[0]}.0.0"
+    within = reduce(or_, [(of >= f"{each}.0.0") & (of < f"{each + 1}.0.0") for each in numbers])
+    return {"In": within, "NotIn": ~within}.get(operator)
 
 
 def _is_number(text: str) -> bool:

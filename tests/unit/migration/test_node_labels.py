@@ -141,8 +141,35 @@ def test_two_labels_of_one_number_are_read_where_they_say_the_same():
     old, new = "nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver-version.major"
     same = [Requirement(key, "In", ("550",)) for key in (old, new)]
     assert read_requirements(same).used == set(same)
-    apart = read_requirements([Requirement(old, "In", ("535",)), Requirement(new, "In", ("550",))])
-    assert (apart.selector, apart.used) == (None, frozenset())
+    apart = [Requirement(old, "In", ("535",)), Requirement(new, "In", ("550",))]
+    read = read_requirements(apart)
+    assert read.used == set(apart)
+    assert chosen_by_selector([read]) == [False] * len(MACHINES)
+
+
+@pytest.mark.parametrize("end", ["compute.major", "memory"])
+def test_two_bounds_on_one_label_are_read_whole(end: str):
+    values = sorted({int(node.labels[f"nvidia.com/gpu.{end}"]) for node, _ in machines()})
+    bounds = [
+        Requirement(f"nvidia.com/gpu.{end}", operator, (str(value),))
+        for operator, value in (("Gt", values[0]), ("Lt", values[-1]))
+    ]
+    read = read_requirements(bounds)
+    assert read.used == set(bounds)
+    assert chosen_by_selector([read]) == chosen_by_labels([bounds])
+    assert 0 < sum(chosen_by_labels([bounds])) < len(MACHINES)
+
+
+def test_a_version_beside_a_bound_on_its_part_is_read_whole():
+    full = Requirement("nvidia.com/cuda.driver-version.full", "In", ("570.86.15",))
+    bound = Requirement("nvidia.com/cuda.driver.major", "Gt", ("550",))
+    read = read_requirements([full, bound])
+    assert read.used == {full, bound}
+    assert read.selector is not None
+    assert '"570.86.15"' in read.selector.expression()
+    assert '"551.0.0")) >= 0' in read.selector.expression()
+    odd = Requirement("nvidia.com/cuda.driver.minor", "Gt", ("8",))
+    assert read_requirements([full, bound, odd]).used == frozenset()
 
 
 @pytest.mark.parametrize("name", ["driver-version", "driver", "runtime-version", "runtime"])
