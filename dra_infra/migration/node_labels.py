@@ -283,12 +283,12 @@ def _read_of_cloud(requirement: Requirement) -> Selector | None:
     known = products_by_label().get(requirement.key, {})
     operator, values = requirement.operator, requirement.values
     is_memory = requirement.key in _CARD_MEMORY
-    if operator == "In" and values and all(each in known for each in values):
-        products = sorted({product for each in values for product in known[each]})
-        return reduce(or_, map(gpu.memory.__eq__, _amounts(products))) if is_memory else _one_of(products)
+    if not is_memory and operator == "In" and values and all(each in known for each in values):
+        return _one_of(sorted({product for each in values for product in known[each]}))
+    # GPUs that nobody knows here may have the same amount: the RTX PRO 4500 of G7 has that of a V100 with 32 GB.
     if not is_memory or operator not in ("Gt", "Lt") or len(values) != 1 or not _is_number(values[0]):
         return None
-    # Beyond all that the label leaves out: another GPU of the cloud, which nobody knows here, may lie between.
+    # Beyond all that the label leaves out, for such a GPU may lie between.
     bound, is_above = int(values[0]), operator == "Gt"
     left_out = [
         product
