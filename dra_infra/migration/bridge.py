@@ -106,9 +106,10 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
             found = read_needs(path, container, settings)
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
             for need in found.needs:
-                selected = read_node_selection(pods.spec, need.asked.class_name, NOTHING_SAID)
+                vendor = "nvidia.com" if found.is_nvidia else need.asked.class_name
+                selected = read_node_selection(pods.spec, vendor, NOTHING_SAID)
                 is_other = serves_otherwise and need.asked.resource == WHOLE_GPU
-                is_other = is_other or bool(selected.profiles)
+                is_other = is_other or not {need.asked.profile}.issuperset(selected.profiles)
                 at, named = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else refuse_scheduler(manifest)

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.catalog.vocabulary import product_memory, product_names, read_data
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.migration.device_plugin import DevicePlugin, Replicas, Way, mig_profile
+from dra_infra.migration.device_plugin import MIG_NAME, DevicePlugin, Replicas, Way, mig_profile
 from dra_infra.selectors.any_attribute import VersionAttribute, attribute, capacity
 from dra_infra.selectors.attributes import Attribute, TextAttribute
 from dra_infra.selectors.gpu_selectors import gpu
@@ -45,6 +45,9 @@ _SHARES: Final = re.compile(
 
 NODE_SHARES: Final = ("nvidia.com/gpu.replicas", "nvidia.com/gpu.sharing-strategy")
 """Labels that say no more than that: no node has them where claims share devices."""
+
+_MIG_CONFIG: Final = re.compile(f"all-({MIG_NAME})")
+"""Names of configurations of mig-parted that cut all GPUs of a node alike; what others do is not known (config-default.yaml)."""
 
 _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
 _VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
@@ -160,8 +163,11 @@ def is_serving(requirement: Requirement) -> bool:
 
 def _says_shared(requirement: Requirement) -> bool:
     """True where a requirement holds on no nodes but those whose GPUs are shared, by labels of GPU feature discovery."""
-    labels = [f"{requirement.key}={each}" for each in requirement.values]
-    return requirement.operator == "In" and bool(labels) and all(map(_SHARES.fullmatch, labels))
+    key, operator, values = requirement
+    if operator == "Gt" and len(values) == 1 and _is_number(values[0]):
+        operator, values = "In", (str(int(values[0]) + 1),)
+    labels = [f"{key}={each}" for each in values]
+    return operator == "In" and bool(labels) and all(map(_SHARES.fullmatch, labels))
 
 
 def read_serving(requirements: Sequence[Requirement]) -> Serving:
@@ -215,6 +221,7 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
         name = each.key.removeprefix(PREFIX)
         if not is_gpu_label(each.key):
             continue
+        profiles += _read_mig_config(each)
         if name == "gpu.present" and (each.operator == "Exists" or each == (each.key, "In", ("true",))):
             used.add(each)
         elif name == "gpu.product" and each.operator in ("In", "NotIn") and each.values:
@@ -269,6 +276,13 @@ def _read_products(labels: Sequence[str]) -> tuple[Selector, list[str]]:
     tests = [_one_of(list(dict.fromkeys(names)))] if names else []
     tests += [gpu.product.matches(pattern) for pattern in dict.fromkeys(patterns)]
     return reduce(or_, tests), profiles
+
+
+def _read_mig_config(requirement: Requirement) -> list[str]:
+    """The MIG profiles of which all GPUs of nodes have one, by the label that configures them; none where it does not say so."""
+    is_one = requirement.key == f"{PREFIX}mig.config" and requirement.operator == "In"
+    found = [_MIG_CONFIG.fullmatch(each) for each in requirement.values if is_one]
+    return [mig_profile(each[1]) for each in found if each and all(found)]
 
 
 def _one_of(values: Sequence[str], of: TextAttribute = gpu.product) -> Selector:

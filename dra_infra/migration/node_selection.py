@@ -8,6 +8,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, Final, NamedTuple
 
+from dra_infra.kubernetes.api.label_selectors import meets_node_requirement
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.device_plugin import MIG_NAME, WHOLE_GPU, DevicePlugin, mig_profile
 from dra_infra.migration.node_labels import (
@@ -32,6 +33,7 @@ from dra_infra.selectors.selector import Selector
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_STRATEGY: Final = "nvidia.com/mig.strategy"
 _VALUE: Final = re.compile("[A-Za-z0-9._-]*")
 _OF_PART: Final = re.compile(rf"nvidia\.com/mig-({MIG_NAME})(\.product|\.memory)")
 _Read = Callable[[Sequence[Requirement]], Meaning]
@@ -90,13 +92,15 @@ def _is_against(requirement: Requirement, plugin: DevicePlugin) -> bool:
     key, operator, values = requirement
     how = plugin.replicas.get(WHOLE_GPU)
     shared = None if how is None or how.renamed else how
-    if operator != "In" or not values or not _is_known(requirement):
+    if operator not in ("In", "Gt", "Lt") or not values or not _is_known(requirement):
         return False
     if key == f"{WHOLE_GPU}.product":
         marks = (("-MIG-", plugin.profiles), ("-SHARED", shared))
         return any(has and not any(mark in each for each in values) for mark, has in marks)
     wanted = {} if shared is None else dict(zip(NODE_SHARES, (str(shared.number), shared.way), strict=True))
-    return wanted.get(key, values[0]) not in values
+    wanted |= {_STRATEGY: "single"} if plugin.profiles else {}
+    asked = {"key": key, "operator": operator, "values": list(values)}
+    return key in wanted and not meets_node_requirement(asked, wanted)
 
 
 def _is_known(requirement: Requirement) -> bool:

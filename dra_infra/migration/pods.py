@@ -189,7 +189,7 @@ def _refuse_labels(
     if form := find_other_form(f"amd.com/{selection.profiles[0]}"):
         message = f"{needs[0].asked.resource} of its nodes is {form.what}"
         return Remark("nodeSelector", "decide", "other-device-form", message, form.hint)
-    message = f"its nodes have MIG devices of {', '.join(selection.profiles)} for GPUs, by the label of their product"
+    message = f"its nodes have MIG devices of {', '.join(selection.profiles)} by their labels"
     hint = f"say --mig-profile {selection.profiles[0]}, if that is what nvidia.com/gpu is there"
     return Remark("nodeSelector", "decide", "resource-not-clear", message, hint)
 

@@ -172,6 +172,7 @@ def test_one_class_does_not_serve_pods_whose_nodes_have_something_else(labels: d
 
 
 GFD = "nvidia.com/gpu."
+MIG_CONFIG, MIG_STRATEGY = "nvidia.com/mig.config", "nvidia.com/mig.strategy"
 SHARED_BY_FOUR = Replicas("time-slicing", 4, renamed=False, one_each=False)
 SHARING_GPUS = Settings(plugin=DevicePlugin(replicas={"nvidia.com/gpu": SHARED_BY_FOUR}))
 SHARING_PARTS = Settings(
@@ -204,6 +205,12 @@ def test_a_pod_of_nodes_with_shared_gpus_gets_no_whole_one(labels: dict[str, str
         ({f"{GFD}replicas": "0"}, None),
         (None, required([expression(f"{GFD}product", "NotIn", "Tesla-T4-SHARED")])),
         (None, required([expression(f"{GFD}product", "In", "Tesla-T4-SHARED", "Tesla-T4")])),
+        (None, required([expression(f"{GFD}replicas", "Gt", "0")])),
+        (None, required([expression(f"{GFD}replicas", "Lt", "2")])),
+        ({MIG_CONFIG: "all-disabled", MIG_STRATEGY: "single"}, None),
+        ({MIG_CONFIG: "all-balanced"}, None),
+        (None, required([expression(MIG_CONFIG, "In", "all-1g.10gb", "all-disabled")])),
+        (None, required([expression(MIG_CONFIG, "NotIn", "all-1g.10gb")])),
         (None, preferred(expression(f"{GFD}product", "In", "Tesla-T4-SHARED"))),
     ],
 )
@@ -230,6 +237,51 @@ def test_labels_of_shared_gpus_go_with_the_replica_for_no_node_has_them_then():
 
 
 SINGLE = Settings(plugin=DevicePlugin(strategy="single", profiles=("1g.5gb",)))
+MIXED = Settings(plugin=DevicePlugin(strategy="mixed"))
+
+
+@pytest.mark.parametrize(
+    ("resource", "settings"),
+    [("nvidia.com/gpu", SAID), ("nvidia.com/gpu", SINGLE), ("nvidia.com/mig-1g.5gb", MIXED)],
+)
+@pytest.mark.parametrize("is_affinity", [False, True])
+def test_a_pod_of_nodes_whose_gpus_are_cut_otherwise_is_to_decide(
+    resource: str, settings: Settings, is_affinity: bool
+):
+    chosen = required([expression(MIG_CONFIG, "In", "all-1g.10gb", "all-1g.10gb.me")])
+    asked = pod(None, chosen if is_affinity else None, resource=resource)
+    asked["spec"]["nodeSelector"] = {} if is_affinity else {MIG_CONFIG: "all-1g.10gb"}
+    found = migrated(asked, settings)
+    assert said(found) == {"spec.nodeSelector": "resource-not-clear decide"}
+    assert found.manifest is asked
+    (bridged,) = bridge_classes([asked], settings)
+    assert ([each.outcome for each in bridged.remarks], bridged.added) == (["decide"], ())
+
+
+@pytest.mark.parametrize(
+    ("resource", "settings"), [("nvidia.com/gpu", SINGLE), ("nvidia.com/mig-1g.5gb", MIXED)]
+)
+def test_a_pod_of_nodes_whose_gpus_are_cut_as_it_asks_is_migrated(resource: str, settings: Settings):
+    asked = pod({MIG_CONFIG: "all-1g.5gb"}, resource=resource)
+    found = migrated(asked, settings)
+    assert request_of(found)["deviceClassName"] == "mig.nvidia.com"
+    assert said(found)[f"spec.nodeSelector[{MIG_CONFIG}]"] == "node-label-kept kept"
+    (bridged,) = bridge_classes([asked], settings)
+    assert [each.code for each in bridged.remarks] == ["resource-bridged"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "settings"),
+    [("Gt", "1", SAID), ("Gt", "8", SHARING_GPUS), ("Lt", "2", SHARING_GPUS)],
+)
+def test_a_bound_on_replicas_is_held_to_the_plugin(operator: str, value: str, settings: Settings):
+    found = migrated(pod(None, required([expression(f"{GFD}replicas", operator, value)])), settings)
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "resource-not-clear decide"}
+
+
+def test_a_bound_on_replicas_goes_with_the_replica():
+    found = migrated(pod(None, required([expression(f"{GFD}replicas", "Gt", "1")])), SHARING_GPUS)
+    assert said(found)[AFFINITY] == "replica-to-share changed"
 
 
 @pytest.mark.parametrize(
@@ -241,6 +293,7 @@ SINGLE = Settings(plugin=DevicePlugin(strategy="single", profiles=("1g.5gb",)))
         ({f"{GFD}replicas": "8"}, SHARING_GPUS),
         ({f"{GFD}product": "Tesla-T4-SHARED", f"{GFD}sharing-strategy": "mps"}, SHARING_GPUS),
         ({f"{GFD}product": "NVIDIA-A100-SXM4-40GB"}, SINGLE),
+        ({MIG_STRATEGY: "mixed"}, SINGLE),
     ],
 )
 @pytest.mark.parametrize("is_affinity", [False, True])
