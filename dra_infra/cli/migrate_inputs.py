@@ -285,7 +285,7 @@ def find_plugin(
             f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
         )
         raise click.BadParameter(refusal, param_hint="--mig-profile")
-    plugin, of_nodes = DevicePlugin() if whole_gpus else None, None
+    plugin = DevicePlugin() if whole_gpus else None
     nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
     beside = find_plugin_config(((each.start.file, each.manifest) for each in sources), nodes)
     if plugin_config:
@@ -298,15 +298,15 @@ def find_plugin(
     elif beside.is_applied and plugin is None:
         plugin = beside.plugin
     elif cluster and plugin is None:
-        plugin = of_nodes = read_nodes(nodes)
+        plugin = read_nodes(nodes)
     if mig_profile:
         of_profile = replace(plugin or DevicePlugin(), strategy="single", says_strategy=False)
-        plugin = replace(of_profile, profiles=(mig_profile,), unclear="")
+        plugin = replace(of_profile, profiles=(mig_profile,), unclear="", by_labels=None)
     if plugin and (whole_gpus or mig_profile):
         plugin = beside.hold(hold_to_nodes(plugin, nodes))
     way = beside.file and f"{beside.file} configures the plugin: give it as --plugin-config; or "
     is_its = plugin is not None and plugin is beside.plugin
     notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []
-    if cluster and plugin and plugin is of_nodes:
+    if cluster and plugin and plugin.by_labels:
         plugin = replace(plugin, nodes=cluster.fleet.nodes)
     return plugin, f"{way}{SAY_PLUGIN}", notes

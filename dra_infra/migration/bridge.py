@@ -22,13 +22,9 @@ from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
 from dra_infra.migration.mentions import find_mentions, refuse_scheduler
 from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
-from dra_infra.migration.node_selection import (
-    find_against,
-    read_node_selection,
-    read_pod_serving,
-    refuse_named,
-)
+from dra_infra.migration.node_selection import read_node_selection, read_pod_serving, refuse_named
 from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.migration.pods import plugin_there
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver
@@ -100,8 +96,9 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
     for pods in find_pod_templates(manifest, settings.kinds):
-        is_against = settings.plugin is not None and find_against(pods.spec, settings.plugin) != ""
-        serves_otherwise = is_against or read_pod_serving(pods.spec) != NOTHING_SAID
+        serving = read_pod_serving(pods.spec)
+        there = plugin_there(pods.spec, serving, settings.plugin)
+        serves_otherwise = there != settings.plugin or serving != NOTHING_SAID
         for path, container in containers_of(pods.spec):
             found = read_needs(path, container, settings)
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]

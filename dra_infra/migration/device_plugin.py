@@ -9,7 +9,7 @@ Source: api/config/v1 and internal/resource of NVIDIA/k8s-device-plugin 0.20.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -70,6 +70,7 @@ class DevicePlugin:
         replicas: By resource name as it is without `.shared`.
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
         apart: Resources of MIG devices that some nodes share in another way than others.
+        by_labels: Reads how it serves nodes of these labels, which may differ from others; None where none of them has GPUs.
         nodes: The nodes by whose labels all this is known: on those that a pod selects it may be clear.
     """
 
@@ -79,6 +80,7 @@ class DevicePlugin:
     replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
     unclear: str = ""
     apart: frozenset[str] = frozenset()
+    by_labels: ReadLabels | None = field(default=None, compare=False, repr=False)
     nodes: tuple[Node, ...] = field(default=(), compare=False, repr=False)
 
     def why_unclear(self, resource: str) -> str:
@@ -88,6 +90,9 @@ class DevicePlugin:
         if resource == WHOLE_GPU or self.strategy == "mixed" or not self.says_strategy:
             return self.unclear if resource == WHOLE_GPU else ""
         return "the plugin's MIG strategy is not mixed, so it serves no MIG devices by their own names"
+
+
+ReadLabels = Callable[[Sequence[Mapping[str, Any]]], DevicePlugin | None]
 
 
 class Asked(NamedTuple):

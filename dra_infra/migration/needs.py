@@ -213,7 +213,7 @@ def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
         may_be = "a MIG device or a replica" if "/mig-" in name else "a whole GPU, a MIG device or a replica"
         message = f"{name} is {may_be} of one, and nobody said which"
         return Remark(at, "decide", "plugin-not-known", message, settings.say_plugin)
-    hint = "say it by --plugin-config FILE, by --snapshot FILE or --context NAME, by --mig-profile PROFILE where its strategy is single, or on GKE by labels in nodeSelector"
+    hint = "say it by --plugin-config FILE, by --snapshot FILE or --context NAME, by --mig-profile PROFILE where its strategy is single, or by labels in nodeSelector: of GKE, of nodes that are alike, or of a configuration"
     return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
 
 

@@ -26,6 +26,7 @@ from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 
 PREFIX: Final = "nvidia.com/"
+CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 _PARTITION_OF_AMD: Final = "amd.com/gpu.compute-memory-partition"
 _PARTITION: Final = "cloud.google.com/gke-gpu-partition-size"
 _SHARING: Final = "cloud.google.com/gke-gpu-sharing-strategy"

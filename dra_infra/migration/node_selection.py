@@ -12,6 +12,7 @@ from dra_infra.kubernetes.api.label_selectors import meets_node_requirement
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.device_plugin import MIG_NAME, WHOLE_GPU, DevicePlugin, mig_profile
 from dra_infra.migration.node_labels import (
+    CONFIG_LABEL,
     NODE_SHARES,
     SERVING,
     Meaning,
@@ -69,6 +70,12 @@ def read_pod_serving(spec: Mapping[str, Any]) -> Serving:
     if found:
         return Serving(unclear=f"{found} holds on some of the nodes that its affinity allows")
     return read_serving(certain)
+
+
+def configs_named(spec: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """The labels of nodes that a pod spec selects by the plugin's configuration, for each that it names."""
+    named = (each for each in _read_all(spec)[0] if each.key == CONFIG_LABEL and each.operator == "In")
+    return [{CONFIG_LABEL: value} for each in named for value in each.values]
 
 
 def refuse_named(spec: Mapping[str, Any]) -> Remark | None:

@@ -29,12 +29,18 @@ from dra_infra.migration.device_plugin import (
     tell_device,
 )
 from dra_infra.migration.needs import containers_of
-from dra_infra.migration.node_labels import SERVING, Serving, label_of, read_serving, requirements_of
+from dra_infra.migration.node_labels import (
+    CONFIG_LABEL,
+    SERVING,
+    Serving,
+    label_of,
+    read_serving,
+    requirements_of,
+)
 from dra_infra.output.wording import count_of
 
-_CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
 _ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
-_OF_GPUS: Final = {"nvidia.com/gpu.product", "nvidia.com/gpu.present", _CONFIG_LABEL}
+_OF_GPUS: Final = {"nvidia.com/gpu.product", "nvidia.com/gpu.present", CONFIG_LABEL}
 _OF_OPERATOR: Final = ("mig", "migManager", "operator", "toolkit", "driver")
 """Parts of the GPU Operator's values that the plugin's chart does not have."""
 
@@ -94,7 +100,7 @@ class PluginConfigs:
         )
         first, *others = served or dict.fromkeys([self._choose(None)])
         if not others:
-            return first
+            return replace(first, by_labels=self.read)
         plugins = (first, *others)
         ways = {(each.strategy == "single", each.profiles, each.replicas.get(WHOLE_GPU)) for each in plugins}
         parts = [
@@ -102,22 +108,29 @@ class PluginConfigs:
             for each in plugins
             if each.strategy == "mixed"
         ]
-        if any(each != parts[0] for each in parts):
-            message = "nodes have configurations that share MIG devices of one name in different ways"
-            hint = "give a file with one of them, and migrate the workloads of these nodes alone"
-            raise malformed(self.file, message, hint)
+        names = {name for each in parts for name in each}
         told = ", ".join(sorted({tell_plugin(each) for each in plugins}))
         return replace(
             first,
             strategy="mixed" if parts else first.strategy,
             replicas={**first.replicas, **(parts[0] if parts else {})},
+            apart=frozenset(each for each in names if len({part.get(each) for part in parts}) > 1),
+            by_labels=self.read,
             unclear=next((each.unclear for each in plugins if each.unclear), "")
             or (f"nodes serve it in different ways: {told}" if len(ways) > 1 else ""),
         )
 
+    def read(self, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
+        """How the plugin serves nodes of these labels; None where none of them has GPUs."""
+        there = [labels for each in nodes if (labels := as_discovered(each)).keys() & _OF_GPUS]
+        try:
+            return self.serve(there) if there else None
+        except ProblemsError as error:
+            return DevicePlugin(unclear=f"{self.file} {error.problems[0].message}")
+
     def _choose(self, labels: Mapping[str, Any] | None) -> DevicePlugin:
         """The one that a node of these labels has; None stands for nodes that nobody knows."""
-        label = str(mapping(labels).get(_CONFIG_LABEL) or "")
+        label = str(mapping(labels).get(CONFIG_LABEL) or "")
         name = label or self.default
         first, *others = dict.fromkeys(self.by_name.values())
         if self.by_name.keys() == {""} or not (label or others):
@@ -128,7 +141,7 @@ class PluginConfigs:
         message = f"holds {count_of(len(self.by_name.keys() - {''}), 'configuration')}, and " + (
             f"none is called {name[:80]!r}" if name else "nothing says which a node has"
         )
-        hint = f"add --snapshot FILE or --context NAME of the cluster, whose nodes name theirs by the label {_CONFIG_LABEL}, or name a default"
+        hint = f"add --snapshot FILE or --context NAME of the cluster, whose nodes name theirs by the label {CONFIG_LABEL}, or name a default"
         raise malformed(self.file, message, hint)
 
 
@@ -223,7 +236,8 @@ def read_nodes(nodes: Sequence[Mapping[str, Any]]) -> DevicePlugin | None:
         _serving_of(each) for each in nodes if _ACCELERATOR in each and f"{WHOLE_GPU}.product" not in each
     )
     unclear = next((each.unclear for each in servings if each.unclear), "")
-    return replace(found or DevicePlugin(), unclear=f"on some nodes {unclear}") if unclear else found
+    plugin = replace(found or DevicePlugin(), by_labels=read_nodes)
+    return replace(plugin, unclear=f"on some nodes {unclear}") if unclear else found and plugin
 
 
 def _serving_of(labels: Mapping[str, Any]) -> Serving:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
-from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, find_other_form
+from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, ReadLabels, find_other_form
 from dra_infra.migration.needs import (
     ContainerNeeds,
     Need,
@@ -23,13 +23,13 @@ from dra_infra.migration.needs import (
 from dra_infra.migration.node_labels import NOTHING_SAID, Serving, labels_of_cards
 from dra_infra.migration.node_selection import (
     DeviceSelection,
+    configs_named,
     find_against,
     read_node_selection,
     read_pod_serving,
     refuse_named,
 )
 from dra_infra.migration.outcomes import Remark
-from dra_infra.migration.plugin_configs import read_nodes
 from dra_infra.migration.pod_claims import NameTemplate, give_claims
 
 _HIDES: Final = ("void", "none", "")
@@ -74,7 +74,7 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
         name_template: Names the claim templates that the pod uses.
     """
     serving = read_pod_serving(spec)
-    settings = replace(settings, plugin=_plugin_there(spec, serving, settings.plugin))
+    settings = replace(settings, plugin=plugin_there(spec, serving, settings.plugin))
     found = [read_needs(path, container, settings) for path, container in containers_of(spec)]
     remarks = [remark for each in found for remark in each.remarks]
     if any(each.is_blocked for each in found):
@@ -123,15 +123,17 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     return done
 
 
-def _plugin_there(
+def plugin_there(
     spec: Mapping[str, Any], serving: Serving, plugin: DevicePlugin | None
 ) -> DevicePlugin | None:
     """How a plugin serves the nodes that a pod selects, where their labels say more than those of all nodes or a configuration."""
     if plugin is None:
         return plugin
-    if plugin.nodes and (plugin.unclear or plugin.apart):
+    named = configs_named(spec)
+    if plugin.by_labels and (plugin.unclear or plugin.apart or named):
         chosen = {each: spec[each] for each in ("nodeSelector", "affinity") if each in spec}
-        plugin = _read_some(plugin.nodes, json.dumps(chosen, sort_keys=True, default=str)) or plugin
+        text, read = json.dumps(chosen, sort_keys=True, default=str), plugin.by_labels
+        plugin = _read_some(plugin.nodes, text, read) or read(named) or plugin
     if serving.shared or serving == NOTHING_SAID:
         message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
         # The strategy is that of a node, which may share its MIG devices alone.
@@ -149,10 +151,10 @@ def _plugin_there(
 
 
 @lru_cache(maxsize=1024)
-def _read_some(nodes: tuple[Node, ...], chosen: str) -> DevicePlugin | None:
+def _read_some(nodes: tuple[Node, ...], chosen: str, read: ReadLabels) -> DevicePlugin | None:
     """How a plugin serves those of the nodes that node selectors choose, which are JSON; None where none of them has GPUs."""
     chooses = NodeFilter(json.loads(chosen))
-    return read_nodes([each.labels for each in nodes if not chooses.refuse_labels(each)])
+    return read([each.labels for each in nodes if not chooses.refuse_labels(each)])
 
 
 def _refuse_pod(spec: Mapping[str, Any], needs: Sequence[Need]) -> Remark | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dra_infra.catalog import load_fleet
 from dra_infra.documents.yaml import read_manifests
@@ -804,6 +805,36 @@ def test_nodes_that_differ_say_what_pods_get_that_select_some_of_them(folder: Pa
     }
     codes = {remark["code"] for each in found[3:] for remark in each["remarks"]}
     assert codes == {"resource-not-clear"}
+
+
+def test_configurations_and_a_snapshot_say_what_pods_get_that_select_some_nodes(folder: Path):
+    sharing = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+    values = {"config": {"map": {"whole": "version: v1", "shared": sharing}, "default": "whole"}}
+    (folder / "values.yaml").write_text(json.dumps(values))
+    status = {"allocatable": {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": "4"}}
+    key = "nvidia.com/device-plugin.config"
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {"pool": name, key: name, "nvidia.com/gpu.product": product},
+            },
+            "status": status,
+        }
+        for name, product in (("whole", "Tesla-T4"), ("shared", "Tesla-T4-SHARED"))
+    ]
+    (folder / "cluster.yaml").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    pods = [yaml.safe_load(SERVE) for _ in range(3)]
+    for pod, selects in zip(pods, ({"pool": "whole"}, {"pool": "shared"}, {key: "shared"}), strict=True):
+        pod["spec"]["template"]["spec"]["nodeSelector"] = selects
+        pod["metadata"]["name"] = "-".join(selects.values())
+    (folder / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+    both = ("--plugin-config", "values.yaml", "--snapshot", "cluster.yaml", "--kubernetes", "1.37")
+    objects = json.loads(migrate(folder, "pods.json", *both, "--json").stdout)["objects"]
+    codes = [each["remarks"][0]["code"] for each in objects]
+    assert codes == ["resource-to-claim", "replica-to-share", "replica-to-share"]
 
 
 def test_labels_of_nodes_count_before_a_configuration_that_nothing_applies(folder: Path):

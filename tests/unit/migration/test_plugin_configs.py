@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 
 from dra_infra.errors import ProblemsError
+from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import (
     Asked,
     DevicePlugin,
@@ -17,6 +20,7 @@ from dra_infra.migration.device_plugin import (
     read_plugin_config,
     read_resource,
 )
+from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings, read_needs
 from dra_infra.migration.node_labels import Requirement, read_requirements
 from dra_infra.migration.plugin_configs import (
@@ -752,6 +756,76 @@ def test_the_chart_of_the_plugin_falls_back_in_the_order_of_its_values(
     assert served(values, labels("Tesla-T4")) == wanted
 
 
+def got(plugin: DevicePlugin, **selects: Any) -> str:
+    """What becomes of the GPU of a pod with these node selectors."""
+    asks = [{"name": "main", "image": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {"containers": asks, **selects},
+    }
+    [migrated] = migrate_objects([pod], Settings(plugin=plugin))
+    [bridged] = bridge_classes([pod], Settings(plugin=plugin))
+    codes = {each.code for each in migrated.remarks} & GETS.keys()
+    gets = GETS[codes.pop()]
+    assert (bridged.remarks[0].code == "resource-bridged") == (gets == "whole" and plugin == DevicePlugin())
+    return gets
+
+
+GETS = {"resource-to-claim": "whole", "replica-to-share": "shared", "resource-not-clear": "not clear"}
+
+
+@pytest.mark.parametrize("default", ["whole", "shared"])
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["whole"], "whole"),
+        (["shared"], "shared"),
+        (["whole", "shared"], "not clear"),
+        (["any"], "not clear"),
+        (["${CONFIG}"], "not clear"),
+    ],
+)
+def test_a_pod_has_the_configuration_that_its_node_selector_names(
+    default: str, names: list[str], wanted: str
+):
+    plugin = served({"config": {"map": {"whole": WHOLE, "shared": SHARED}, "default": default}})
+    expression = {"key": "nvidia.com/device-plugin.config", "operator": "In", "values": names}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    assert got(plugin, affinity=affinity) == wanted
+    if len(names) == 1:
+        assert got(plugin, nodeSelector={"nvidia.com/device-plugin.config": names[0]}) == wanted
+    assert got(plugin) == default
+
+
+def test_a_pod_has_the_configuration_of_the_nodes_that_it_selects():
+    configs = {"config": {"map": {"whole": WHOLE, "shared": SHARED, "new": SHARED}, "default": "whole"}}
+    nodes = [Node(name=name, labels={"pool": name, **chosen(name)}) for name in ("whole", "shared")]
+    plugin = replace(served(configs, *(each.labels for each in nodes)), nodes=tuple(nodes))
+    for name in ("whole", "shared"):
+        assert got(plugin, nodeSelector={"pool": name}) == name
+        assert got(plugin, nodeSelector={"nvidia.com/device-plugin.config": name}) == name
+    assert got(plugin, nodeSelector={"nvidia.com/device-plugin.config": "new"}) == "shared"
+    assert got(plugin, nodeSelector={"pool": "new"}) == got(plugin) == "not clear"
+
+
+def test_a_pod_has_the_profile_of_the_nodes_that_it_selects():
+    nodes = [Node(name=name, labels={"pool": name, **own}) for name, own in (("one", ONE_G), ("two", TWO_G))]
+    single = {"version": "v1", "flags": {"migStrategy": "single"}}
+    plugin = replace(served(single, *(each.labels for each in nodes)), nodes=tuple(nodes))
+    assert got(plugin, nodeSelector={"pool": "one"}) == "whole"
+    assert got(plugin) == "not clear"
+
+
+def test_a_configuration_of_the_input_is_read_for_each_pod():
+    values = {"config": {"map": {"whole": WHOLE, "shared": SHARED}, "default": "whole"}}
+    plugin = found(release(PLUGIN, {**values, "migStrategy": "none"})).plugin
+    assert plugin is not None
+    assert got(plugin, nodeSelector={"nvidia.com/device-plugin.config": "shared"}) == "shared"
+
+
 def test_configurations_that_say_the_same_need_no_choice():
     assert served(config_map(a=SHARED, b=SHARED)) == IN_FOUR
 
@@ -770,7 +844,9 @@ def test_nodes_that_serve_profiles_beside_others_are_clear():
     of_profile = read_resource("nvidia.com/mig-1g.10gb", found)
     assert isinstance(of_profile, Asked)
     assert of_profile.what == "replica"
-    assert refusal(config_map(a=MIXED, b=profile), chosen("a"), chosen("b"))[1] == "plugin-config-malformed"
+    apart = served(config_map(a=MIXED, b=profile), chosen("a"), chosen("b"))
+    assert read_resource("nvidia.com/mig-1g.10gb", apart) == "nodes share it in different ways"
+    assert read_resource("nvidia.com/gpu", apart) == Asked("nvidia.com/gpu", "gpu")
 
 
 def test_a_configuration_that_nobody_chose_is_told():
