@@ -52,10 +52,10 @@ _MIG_CONFIG: Final = re.compile(f"all-({MIG_NAME})")
 
 _WAYS: Final[Mapping[str, Way]] = {"time-sharing": "time-slicing", "mps": "mps"}
 _VERSIONS: Final[Mapping[str, tuple[str, VersionAttribute]]] = {
-    "gpu.compute.major": ("compute", gpu.compute_capability),
-    "gpu.compute.minor": ("compute", gpu.compute_capability),
+    "nvidia.com/gpu.compute.major": ("compute", gpu.compute_capability),
+    "nvidia.com/gpu.compute.minor": ("compute", gpu.compute_capability),
     **{
-        f"cuda.{name}.{part}": (group, attribute)
+        f"nvidia.com/cuda.{name}.{part}": (group, attribute)
         for group, attribute in (("driver", gpu.driver_version), ("runtime", gpu.cuda_version))
         for name in (f"{group}-version", group)
         for part in ("full", "major", "minor")
@@ -240,11 +240,7 @@ def read_requirements(requirements: Sequence[Requirement], serving: Serving = NO
             if each.key == _PARTITION_OF_AMD and each.operator == "In":
                 profiles += [mode for mode in each.values if not mode.startswith("spx_")]
     for group in ("compute", "driver", "runtime"):
-        of_version = [
-            each
-            for each in requirements
-            if is_gpu_label(each.key) and _VERSIONS.get(each.key.removeprefix(PREFIX), ("",))[0] == group
-        ]
+        of_version = [each for each in requirements if _VERSIONS.get(each.key, ("",))[0] == group]
         if (selector := _read_version(of_version)) is not None:
             selectors.append(selector)
             used.update(of_version)
@@ -348,12 +344,9 @@ def _read_plain(name: str, requirement: Requirement) -> Selector | None:
     if name == "gpu.memory" and values and all(map(_is_number, values)):
         # The label is in MiB, whatever people take it for.
         amounts = [f"{each}Mi" for each in values]
-        if operator == "Gt":
-            return gpu.memory > amounts[0]
-        if operator == "Lt":
-            return gpu.memory < amounts[0]
-        equal = reduce(or_, [gpu.memory == each for each in amounts])
-        return {"In": equal, "NotIn": ~equal}.get(operator)
+        equal, first = reduce(or_, [gpu.memory == each for each in amounts]), amounts[0]
+        tests = {"In": equal, "NotIn": ~equal, "Gt": gpu.memory > first, "Lt": gpu.memory < first}
+        return tests.get(operator)
     return None
 
 
@@ -391,7 +384,7 @@ def _read_version(parts: Sequence[Requirement]) -> Selector | None:
     )
     if not parts or not all(values and all(map(_is_number, values)) for _, values in (*majors, *minors)):
         return None
-    group, attribute = _VERSIONS[parts[0].key.removeprefix(PREFIX)]
+    group, attribute = _VERSIONS[parts[0].key]
     tests = [
         reduce(or_, [attribute == _padded(each) for each in values])
         if operator == "In" and values and all(map(_is_version, values))
@@ -417,13 +410,10 @@ def _read_version(parts: Sequence[Requirement]) -> Selector | None:
 
 def _read_major(of: VersionAttribute, operator: str, values: Sequence[str]) -> Selector | None:
     """A test of the first number of a version."""
-    numbers = list(map(int, values))
-    if operator == "Gt":
-        return of >= f"{numbers[0] + 1}.0.0"
-    if operator == "Lt":
-        return of < f"{numbers[0]}.0.0"
-    within = reduce(or_, [(of >= f"{each}.0.0") & (of < f"{each + 1}.0.0") for each in numbers])
-    return {"In": within, "NotIn": ~within}.get(operator)
+    spans = [(of >= f"{each}.0.0", of < f"{each + 1}.0.0") for each in map(int, values)]
+    within, above = reduce(or_, [least & most for least, most in spans]), f"{int(values[0]) + 1}.0.0"
+    tests = {"In": within, "NotIn": ~within, "Gt": of >= above, "Lt": of < f"{int(values[0])}.0.0"}
+    return tests.get(operator)
 
 
 def _is_number(text: str) -> bool:
