@@ -105,9 +105,9 @@ def read_class_parameters(item: Item) -> list[str] | None:
     if isinstance(selector, list) and len(selector) == 1:
         selector = selector[0]
     if fields or isinstance(selector, list):
-        told = f"a class has no {next(iter(fields))}" if fields else f"these are {len(selector)} selectors"
-        message, hint = f"{told}, and not one", "write a DeviceClass with what is meant"
-        item.remarks.decide("spec", "parameter-not-known", message, hint)
+        many = "" if fields else f"these are {len(selector)} selectors, and not one"
+        message = many or f"a class has no {next(iter(fields))}"
+        item.remarks.decide("spec", "parameter-not-known", message, "write a DeviceClass with what is meant")
         return None
     return _read_selector(selector, "gpu", item.remarks)
 

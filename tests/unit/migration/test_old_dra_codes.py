@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
@@ -44,3 +46,20 @@ def test_a_row_has_a_remark_of_each_code(code: str):
 def test_every_code_of_the_page_has_a_row():
     [page] = [each for each in pages() if each.area == "old-dra"]
     assert {code for code, _ in page.sections} <= ROWS.keys()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"shareable": True}, "a class has no shareable"),
+        ({"shareable": True, "selector": [{"index": 0}, {"index": 1}]}, "a class has no shareable"),
+        ({"selector": [{"index": 0}, {"index": 1}]}, "these are 2 selectors, and not one"),
+    ],
+)
+def test_parameters_of_a_class_that_mean_none_are_told_by_what_they_say(spec: dict[str, Any], message: str):
+    group, metadata = "gpu.resource.nvidia.com", {"name": "odd"}
+    odd = {"apiVersion": f"{group}/v1alpha1", "kind": "GpuClassParameters", "metadata": metadata}
+    named = {"apiGroup": group, "kind": "GpuClassParameters", "name": "odd"}
+    of_it = {"kind": "ResourceClass", "driverName": group, "metadata": metadata, "parametersRef": named}
+    found = migrate_old_dra([{**odd, "spec": spec}, {"apiVersion": "resource.k8s.io/v1alpha2", **of_it}])
+    assert [each.message for each in found[0].remarks if each.code == "parameter-not-known"] == [message]
