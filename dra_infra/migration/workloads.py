@@ -95,14 +95,16 @@ def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = Non
             yield Problem(path=path, code="wrong-type", message=message, hint="put it in quotes")
 
 
-def _find_others(value: Any, path: str, is_text: bool = False) -> Iterator[tuple[str, str]]:  # noqa: FBT001, FBT002  (own)
+def _find_others(value: Any, path: str, *, is_text: bool = False) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, each in value.items():
             below = f"{path}[{key}]" if is_text else f"{path}.{key}"
-            yield from _find_others(each, below, is_text or key in _TEXTS)
+            # KServe's predictors have their autoscaler in the pod spec, and a `value` of it is a quantity.
+            if is_text or key != "autoScaling":
+                yield from _find_others(each, below, is_text=is_text or key in _TEXTS)
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from _find_others(each, f"{path}[{index}]", is_text)
+            yield from _find_others(each, f"{path}[{index}]", is_text=is_text)
     elif is_text and not isinstance(value, (str, type(None))):
         yield path, json_type(value)
 

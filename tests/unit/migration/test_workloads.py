@@ -950,6 +950,14 @@ def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field()
     assert not list(find_no_texts({"kind": "ConfigMap", "metadata": {"labels": {"a": 1}}}))
 
 
+def test_a_target_of_an_autoscaler_is_a_number_and_variables_beside_it_are_texts():
+    metric = {"type": "External", "external": {"target": {"type": "Value", "value": 4}}}
+    predictor = {**pod_spec(1), "autoScaling": {"metrics": [metric]}, "labels": {"tier": 1}}
+    service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService"}
+    told = list(find_no_texts({**service, "metadata": {"name": "a"}, "spec": {"predictor": predictor}}))
+    assert [each.path for each in told] == ["spec.predictor.labels[tier]"]
+
+
 def test_what_servers_refuse_of_a_claim_of_a_pod_in_their_words_is_told_once():
     claims = [{"name": True, "resourceClaimTemplateName": "gpus"}]
     odd = workload("Deployment", "serve", 1)
