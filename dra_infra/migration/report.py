@@ -127,20 +127,21 @@ def judge(
     """
     pairs = [(index, each) for index, done in enumerate(migrated) for each in (done.manifest, *done.added)]
     rows = [(index, each) for index, each in pairs if each is not None]
-    found: list[list[Problem]] = [[] for _ in migrated]
+    found: list[dict[Problem, None]] = [{} for _ in migrated]
     for number, problem in check_objects([each for _, each in rows], target, driver=driver, beside=there):
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
         if each is not before[index] or (is_error and index not in others):
             told, is_own = _as_filled_in(problem), each is migrated[index].manifest
-            if told and (is_own or told.code != "name-filled-in"):
-                named = told if is_own else told.below(str(reference_to(each)))
-                found[index] += [named] if told not in found[index] and named not in found[index] else []
+            if told and told not in found[index] and (is_own or told.code != "name-filled-in"):
+                found[index].setdefault(told if is_own else told.below(str(reference_to(each))))
     for index, each in (row for row in rows if row[0] not in others):
-        # Of the claims of pods servers say it in words of their own.
-        known = {(told.path, told.code) for told in found[index]}
-        found[index][:0] = [it for it in find_no_texts(each, kinds) if (it.path, it.code) not in known]
-    return found
+        if texts := list(find_no_texts(each, kinds)):
+            # Of the claims of pods servers say it in words of their own.
+            known = {(told.path, told.code) for told in found[index]}
+            own = (it for it in texts if (it.path, it.code) not in known)
+            found[index] = {**dict.fromkeys(own), **found[index]}
+    return [list(each) for each in found]
 
 
 def _as_filled_in(problem: Problem) -> Problem | None:
