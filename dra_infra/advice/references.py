@@ -128,6 +128,9 @@ def _text(manifest: Any, *steps: str) -> str:
 REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-not-known"})
 """Codes of advice on what an object refers to, about which nothing can be said where the object is seen alone."""
 
+ELSEWHERE: Final = "it is in namespace "
+"""With this the hint begins where only another namespace has what is named."""
+
 _ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease", UNKNOWN, SECRET})
 _NOT_TOLD = (UNKNOWN, SECRET, "")
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
@@ -269,7 +272,7 @@ def _check_claim(kind: str, name: str, namespace: str, known_objects: KnownObjec
     if any(key in elsewhere for key in keys):
         hint = f"{name!r} is a {'ResourceClaimTemplate' if is_claim else 'ResourceClaim'}: write {other_field}: {name}"
     elif name in index.spaces:
-        hint = f"it is in namespace {index.spaces[name][0] or 'default'!r}; claims and pods must share one"
+        hint = f"{ELSEWHERE}{index.spaces[name][0] or 'default'!r}; claims and pods must share one"
     else:
         near = _nearest(name, index.names.get(namespace, ()))
         hint = f"write {field}: {near}" if near else "it must exist in the cluster, or pods stay pending"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.advice.objects import check_objects, reference_to
-from dra_infra.advice.references import REFERENCES
+from dra_infra.advice.references import ELSEWHERE, REFERENCES
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -146,8 +146,11 @@ def judge(
 
 def _as_filled_in(problem: Problem) -> Problem | None:
     """The problem, or what is to be said instead of a name that is filled in later; None where that is nothing."""
-    if problem.code in REFERENCES and _FILLED_IN.search(problem.message):
-        return None
+    if problem.code in REFERENCES:
+        name, _, namespace = problem.message.partition(" in namespace ")
+        # One of two namespaces may become the other, and a name anything.
+        where = f"{namespace} {problem.hint}" if problem.hint.startswith(ELSEWHERE) else ""
+        return None if _FILLED_IN.search(f"{name} {where}") else problem
     name = problem.message.partition('"')[2].partition('": ')[0]
     rest, number = _FILLED_IN.subn("x", name)
     if problem.code != "invalid-name" or not number or not is_dns_subdomain(rest):

@@ -979,3 +979,29 @@ def test_thousands_of_bad_claims_of_one_pod_are_judged_in_seconds():
     (problems,) = judge([pod], [Migrated(manifest=dict(pod))], (), ClusterTarget(kubernetes="1.37"), "newest")
     assert len(problems) > 10_000
     assert time.process_time() - start < 6
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace", "of_template", "is_told"),
+    [
+        ("gpuz", "ml", "ml", True),
+        ("gpuz", "${NS}", "${NS}", True),
+        ("gpus", "${NS}", "${NS}", False),
+        ("gpus", "${NS}", "ml", False),
+        ("gpus", "ml", "${NS}", False),
+        ("gpus", "ml", "team", True),
+        ("$(NAME)", "ml", "ml", False),
+    ],
+)
+def test_a_claim_that_is_not_there_is_told_where_nothing_that_is_filled_in_can_make_it(
+    name: str, namespace: str, of_template: str, *, is_told: bool
+):
+    spec = pod_spec(0) | {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": name}]}
+    metadata = {"name": "p", "namespace": namespace}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    claim = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}}
+    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "spec": {"spec": claim}}
+    template["metadata"] = {"name": "gpus", "namespace": of_template}
+    done = [Migrated(manifest=dict(pod)), Migrated(manifest=template)]
+    found, _ = judge([pod, template], done, (), ClusterTarget(kubernetes="1.37"), "newest")
+    assert ("claim-not-known" in {each.code for each in found}) == is_told
