@@ -330,14 +330,10 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
         "verdict": report.verdict,
         "undecided": [each.message for each in report.undecided],
         "settled": report.asking.settled,
-        "causes": [_plain(each) for each in report.causes],
+        "causes": [each.to_data() for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),
         "joint": report.joint.to_data() if report.joint else None,
         "growth": report.growth.to_data() if report.growth else None,
         "unmodelled": list(report.asking.unmodelled),
-        "not_seen": [_plain(each) for each in not_seen],
+        "not_seen": [each.to_data() for each in not_seen],
     }
-
-
-def _plain(problem: Problem) -> dict[str, Any]:
-    return {each: getattr(problem, each) for each in ("path", "code", "message", "hint", "severity")}

@@ -66,11 +66,7 @@ class ValidationReport:
 
 def render_json(report: ValidationReport) -> str:
     """JSON of a stable shape; `version` counts its changes."""
-    told = ("path", "code", "severity", "message", "hint")
-    problems = [
-        {**_place(problem.place), **{each: getattr(problem, each) for each in told}}
-        for problem in report.problems
-    ]
+    problems = [{**_place(problem.place), **problem.to_data()} for problem in report.problems]
     data = {
         "version": 1,
         "kubernetes": list(report.kubernetes),

@@ -56,6 +56,11 @@ class Problem:
         line = f"{self.where}{self.message} [{self.code}]"
         return f"{line}\n  hint: {self.hint}" if self.hint else line
 
+    def to_data(self) -> dict[str, str]:
+        """What reports in JSON say of it beside its place."""
+        told = {"path": self.path, "code": self.code, "message": self.message}
+        return {**told, "hint": self.hint, "severity": self.severity}
+
     def at(self, place: Place | None) -> Problem:
         """The same problem with the place where the user wrote it."""
         return replace(self, place=place)

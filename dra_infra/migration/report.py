@@ -225,7 +225,7 @@ def write_json(report: Report) -> str:
         "errors": report.refused,
         "notes": list(report.notes),
         "problems": [
-            {"file": each.place.file, "line": each.place.line, **_told(each)} if each.place else _told(each)
+            {**({"file": each.place.file, "line": each.place.line} if each.place else {}), **each.to_data()}
             for each in report.problems
         ],
         "objects": [_to_data(each) for each in report.entries],
@@ -242,12 +242,8 @@ def _to_data(entry: Entry) -> dict[str, Any]:
         "changed": entry.is_changed,
         "added": list(entry.added),
         "remarks": [each._asdict() for each in _sorted(entry.remarks)],
-        "problems": list(map(_told, entry.problems)),
+        "problems": [each.to_data() for each in entry.problems],
     }
-
-
-def _told(problem: Problem) -> dict[str, str]:
-    return {each: getattr(problem, each) for each in ("path", "code", "severity", "message", "hint")}
 
 
 def write_html(report: Report) -> str:

@@ -192,8 +192,7 @@ def _growth(change: GrowthChange) -> dict[str, Any]:
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    told = {each: getattr(problem, each) for each in ("path", "code", "message", "hint", "severity")}
-    return {**told, "place": _place(problem.place)}
+    return {**problem.to_data(), "place": _place(problem.place)}
 
 
 def _danger(danger: Danger) -> dict[str, Any]:

@@ -192,10 +192,7 @@ class Finding:
         """Fields for a program."""
         if self.problem is None:
             return {"what": self.what, "holds": True, "found": self.found}
-        problem = {
-            name: getattr(self.problem, name) for name in ("path", "code", "message", "hint", "severity")
-        }
-        return {"what": self.what, "holds": self.holds, "problem": problem}
+        return {"what": self.what, "holds": self.holds, "problem": self.problem.to_data()}
 
 
 def attempt(what: str, work: Callable[[], str]) -> Iterator[Finding]:
