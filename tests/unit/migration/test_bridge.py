@@ -108,13 +108,13 @@ def test_a_pod_that_names_its_node_is_not_bridged():
     named["spec"]["nodeName"] = "n1"
     (found,) = bridge_classes([named], WHOLE)
     assert [(each.path, each.code) for each in found.remarks] == [("spec.nodeName", "node-named")]
+    assert found.added == ()
 
 
 def test_a_pod_whose_gpus_hami_chooses_is_not_bridged():
     annotations = {"nvidia.com/use-gpuuuid": "GPU-0"}
     was = {**pod("a", nvidia_com__gpu=1), "metadata": {"name": "a", "annotations": annotations}}
     (found,) = bridge_classes([was], WHOLE)
-    assert found.added == ()
     path = "metadata.annotations[nvidia.com/use-gpuuuid]"
     assert [(each.path, each.code) for each in found.remarks] == [(path, "other-device-form")]
     assert found.added == ()
