@@ -320,6 +320,39 @@ def test_overlays_parts_and_names_of_the_server_are_no_copies(folder: Path):
     assert migrate(folder, *run).stderr.count("[duplicate-object]") == 1
 
 
+@pytest.mark.parametrize(
+    ("files", "copies"),
+    [
+        # One that no kustomization has stands beside that of an overlay.
+        (("serve.yaml", "dev/serve.yaml"), 1),
+        # The first is of the overlay of the third, and the one between them of another.
+        (("dev/serve.yaml", "prod/serve.yaml", "dev/more.yaml"), 1),
+        (("dev/serve.yaml", "prod/serve.yaml"), 0),
+    ],
+)
+def test_files_are_overlays_where_each_has_a_kustomization_of_its_own(
+    tmp_path: Path, command: Callable[..., Any], files: tuple[str, ...], copies: int
+):
+    for each in ("dev", "prod"):
+        (tmp_path / each).mkdir()
+        (tmp_path / each / "kustomization.yaml").write_text("resources: []\n")
+    for each in files:
+        (tmp_path / each).write_text(SERVE)
+    done = command("migrate", *files, "--whole-gpus", "--json", cwd=tmp_path)
+    assert [each["code"] for each in json.loads(done.out)["problems"]] == ["duplicate-object"] * copies
+
+
+def test_objects_of_two_groups_and_what_a_kustomization_makes_are_no_copies(folder: Path, path: str):
+    knative = "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: serve, namespace: ml}\n"
+    of_core = knative.replace("serving.knative.dev/v1", "v1")
+    written = (folder / "over" / "built.txt").read_text()
+    (folder / "all.yaml").write_text(f"{of_core}---\n{knative}---\n{written}")
+    done = migrate(folder, "all.yaml", "over", "--whole-gpus", "--json", PATH=path)
+    data = json.loads(done.stdout)
+    assert [each["name"] for each in data["objects"]] == ["Deployment ml/built"] * 2
+    assert data["problems"] == []
+
+
 def test_a_program_is_no_gate_that_is_open(folder: Path):
     assert migrate(folder, "prog", "--whole-gpus", "--check").returncode == 1
     assert "nothing was written; add --output FOLDER" in migrate(folder, "prog", "--whole-gpus").stderr

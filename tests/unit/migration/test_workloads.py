@@ -124,6 +124,13 @@ def generated(*counts: int) -> list[dict[str, Any]]:
     return [{**workload("Job", "", each), "metadata": metadata} for each in counts]
 
 
+def test_objects_that_the_server_names_are_no_copies_and_share_a_template_that_is_there():
+    (first,) = migrate_objects(generated(8), WHOLE)
+    assert first.manifest is not None
+    *_, other = migrate_objects([first.manifest, *first.added, *generated(8)], WHOLE)
+    assert (other.manifest, other.added) == (first.manifest, ())
+
+
 @pytest.mark.parametrize(
     "objects",
     [
