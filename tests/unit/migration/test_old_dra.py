@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ import yaml
 from dra_infra.advice.objects import check_object
 from dra_infra.codes import CODES
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
+from dra_infra.migration.outcomes import Migrated
 from dra_infra.target import ClusterTarget
 from tests.contract.documents import ROOT
 from tests.unit.migration.old_dra_cases import OUTPUTS, Case, cases, made, objects_after, shown, table
@@ -99,3 +101,76 @@ def test_finalizers_of_drivers_go_from_versions_that_had_their_controllers(versi
     assert found.manifest["metadata"].get("finalizers", []) == left
     messages = " ".join(each.message for each in found.remarks)
     assert ("no controller of a driver" in messages) is (not left)
+
+
+def classic(kind: str, name: str, **fields: Any) -> dict[str, Any]:
+    metadata = {"name": name} if kind.endswith("Class") else {"name": name, "namespace": "ml"}
+    return {"apiVersion": "resource.k8s.io/v1alpha2", "kind": kind, "metadata": metadata, **fields}
+
+
+def of_nvidia(kind: str, **spec: Any) -> dict[str, Any]:
+    return classic(kind, "p", apiVersion="gpu.resource.nvidia.com/v1alpha1", spec=spec)
+
+
+def reference(to: dict[str, Any]) -> dict[str, str]:
+    group = to["apiVersion"].partition("/")[0]
+    return {"apiGroup": group, "kind": to["kind"], "name": "p"}
+
+
+def claim(device_class: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    spec = {"resourceClassName": device_class, "parametersRef": reference(parameters)}
+    return classic("ResourceClaim", "c", spec=spec)
+
+
+def asked_by(found: Migrated) -> list[dict[str, Any]]:
+    assert found.manifest is not None
+    return [each["exactly"] for each in found.manifest["spec"]["devices"]["requests"]]
+
+
+def test_parameters_of_a_device_class_that_is_there_ask_for_gpus_of_it():
+    there = classic("DeviceClass", "mine", apiVersion="resource.k8s.io/v1", spec={})
+    parameters = of_nvidia("GpuClaimParameters", count=2)
+    found = migrate_old_dra([there, parameters, claim("mine", parameters)])
+    (asked,) = asked_by(found[2])
+    assert (asked["deviceClassName"], asked["count"], len(asked["selectors"])) == ("mine", 2, 1)
+    assert 'type == "gpu"' in asked["selectors"][0]["cel"]["expression"]
+    assert [(each.path, each.code) for each in found[2].remarks] == [("spec", "classic-shape")]
+
+
+def test_requests_of_another_driver_than_that_of_the_class_ask_for_the_class_that_it_ships():
+    asked = [{"namedResources": {"selector": "true"}}]
+    drivers = [
+        {"driverName": each, "requests": asked}
+        for each in ("gpu.resource.example.com", "gpu.resource.nvidia.com", "acme.example.org")
+    ]
+    known, more = (
+        classic("ResourceClaimParameters", "p", driverRequests=each) for each in (drivers[:2], drivers)
+    )
+    found = migrate_old_dra([known, claim("gpu.example.com", known)])
+    classes = [each["deviceClassName"] for each in asked_by(found[1])]
+    assert classes == ["gpu.example.com", "gpu.nvidia.com"]
+    (told,) = migrate_old_dra([more, claim("gpu.example.com", more)])[0].remarks
+    assert (told.path, told.code) == ("driverRequests", "parameter-not-known")
+
+
+@pytest.mark.parametrize(
+    ("driver", "more", "told"),
+    [
+        ("gpu.resource.nvidia.com", {"memory": "40Gi"}, ("spec", "parameter-not-known")),
+        ("acme.example.org", {}, ("", "parameters-not-used")),
+    ],
+)
+def test_class_parameters_with_more_than_a_selector_or_of_another_driver_are_no_filter(
+    driver: str, more: dict[str, str], told: tuple[str, str]
+):
+    parameters = of_nvidia("GpuClassParameters", selector={"architecture": "hopper"}, **more)
+    objects = [
+        parameters,
+        classic("ResourceClass", "fast", driverName=driver, parametersRef=reference(parameters)),
+    ]
+    found = migrate_old_dra(objects)
+    assert objects_after(objects, found) == objects
+    assert [[(each.path, each.code) for each in done.remarks] for done in found.values()] == [
+        [told],
+        [("parametersRef", "parameters-not-known")],
+    ]
