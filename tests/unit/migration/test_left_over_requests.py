@@ -63,6 +63,21 @@ def test_a_resource_as_the_domain_of_attributes_is_no_request_for_devices():
     assert left({**template, "spec": {"text": f"{selector} {IN_TEXT}"}}) == ["spec.text"]
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_selector_that_is_not_rewritten_is_told_once(version: str):
+    selector = {"cel": {"expression": 'device.attributes["nvidia.com/gpu"].model == "H100"'}}
+    request = {"deviceClassName": "gpu.nvidia.com", "selectors": [selector]}
+    asked, at = ({"exactly": request}, "exactly.") if version == "v1" else (request, "")
+    spec = {"devices": {"requests": [{"name": "gpu", **asked}]}}
+    decided = [
+        (each.path, each.code)
+        for each in migrate(an_object(f"resource.k8s.io/{version}", "ResourceClaim", spec=spec)).remarks
+        if each.outcome == "decide"
+    ]
+    path = f"spec.devices.requests[0].{at}selectors[0].cel.expression"
+    assert decided == [(path, "selector-not-rewritten")]
+
+
 def test_workers_and_the_model_of_a_migrated_predictor_are_told():
     service = inference_service(workerSpec={"containers": [container()]}, model={"resources": GPU})
     done = migrate(service)

@@ -584,6 +584,45 @@ def test_what_is_said_of_the_plugin_has_to_be_so_on_a_node(
     assert isinstance(read_resource("nvidia.com/gpu", hold_to_nodes(plugin, nodes)), Asked) == is_clear
 
 
+OF_POOL = {
+    "nodeSelector": {"pool": "b"},
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["b"]}]}
+                ]
+            }
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("field", [None, *OF_POOL])
+@pytest.mark.parametrize(
+    ("resource", "nodes"),
+    [
+        ("nvidia.com/gpu", [labels("Tesla-T4-SHARED", **SAYS), labels("Tesla-T4")]),
+        ("nvidia.com/mig-1g.5gb", [of_part("1g.5gb"), of_part("1g.5gb", "none", shared=False)]),
+    ],
+)
+def test_a_resource_that_nodes_serve_in_different_ways_is_clear_on_those_that_a_pod_selects(
+    resource: str, nodes: list[dict[str, str]], field: str | None
+):
+    there = tuple(
+        Node(name=pool, labels={**each, "pool": pool}) for pool, each in zip("ab", nodes, strict=True)
+    )
+    plugin = read_nodes([each.labels for each in there])
+    assert plugin is not None
+    spec = {"containers": [{"name": "main", "resources": {"limits": {resource: 1}}}]}
+    spec |= {field: OF_POOL[field]} if field else {}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    (done,) = migrate_objects([pod], Settings(plugin=replace(plugin, nodes=there)))
+    limit = f"spec.containers[0].resources.limits[{resource}]"
+    told = [each.code for each in done.remarks if each.path == limit]
+    assert told == ["resource-to-claim" if field else "resource-not-clear"]
+
+
 def found(*documents: dict[str, Any], nodes: tuple[dict[str, str], ...] = ()) -> FoundConfig:
     return find_plugin_config([(f"{index}.yaml", each) for index, each in enumerate(documents)], nodes)
 
@@ -698,6 +737,11 @@ def test_what_is_said_has_to_be_what_a_configuration_of_the_input_says():
         assert each.hold(IN_FOUR) is IN_FOUR
     assert FoundConfig("a.yaml", DevicePlugin(strategy="single")).hold(DevicePlugin()) == DevicePlugin()
     assert FoundConfig().hold(ONE_PART) is ONE_PART
+    # A plugin without a strategy in its file may have one by its environment, and one that renames serves whole GPUs too.
+    assert FoundConfig("a.yaml", config()).hold(ONE_PART) is ONE_PART
+    gpu = {"name": "nvidia.com/gpu", "replicas": 4}
+    renamed = config(sharing={"timeSlicing": {"renameByDefault": True, "resources": [gpu]}})
+    assert FoundConfig("a.yaml", renamed).hold(DevicePlugin()) == DevicePlugin()
 
 
 def test_profiles_that_differ_from_node_to_node_are_not_clear():
