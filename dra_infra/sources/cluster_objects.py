@@ -108,10 +108,11 @@ def is_beside(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds 
 def _leave_out(
     manifest: Mapping[str, Any], owner: _Identity, *, is_there: bool, settings: Settings
 ) -> Migrated:
-    (done,) = migrate_objects([manifest], settings)
+    plain = without_written(manifest)
+    (done,) = migrate_objects([plain], settings)
     (kind, _, name), at = owner, "metadata.ownerReferences"
-    if done.manifest is manifest:
-        return done
+    if done.manifest is plain:
+        return Migrated(manifest=manifest) if is_there else replace(done, manifest=manifest)
     if is_there:
         message = f"it is left out: {kind} {name} makes it anew"
         return Migrated(manifest=None, remarks=(Remark(at, "changed", OWNED, message),))

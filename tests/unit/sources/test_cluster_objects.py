@@ -146,6 +146,13 @@ def test_what_controllers_made_of_the_input_is_left_out_and_takes_no_name():
     assert [each["metadata"]["name"] for each in deployment.added] == ["serve-gpu"]
 
 
+def test_the_node_that_the_scheduler_gave_a_pod_is_nothing_to_decide():
+    pod = read("Pod", "serve-1-a", of=("ReplicaSet", "serve-1"))
+    pod["spec"]["nodeName"] = "n1"
+    (done, _) = migrate_read([pod, read("ReplicaSet", "serve-1")], SETTINGS)
+    assert [(each.code, each.outcome) for each in done.remarks] == [("owned-object", "changed")]
+
+
 def test_what_was_made_of_something_else_stays_and_is_to_decide():
     pod = read("Pod", "serve-1-a", of=("ReplicaSet", "serve-1"))
     (done,) = migrate_read([pod], SETTINGS)
