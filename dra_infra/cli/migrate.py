@@ -57,7 +57,7 @@ from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import KUBERNETES_SETTING
-from dra_infra.sources.cluster_objects import find_owner, is_beside
+from dra_infra.sources.cluster_objects import find_beside, is_without_devices
 from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
@@ -290,10 +290,12 @@ def _write(
 
     running = [*cluster.objects, *cluster.fleet.to_manifests()] if cluster is not None else []
     # What a controller made goes with what it is of, and of a whole cluster most has nothing to do with devices.
+    beside = find_beside([each.manifest for each in sources])
     left_out = {
         index
         for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
-        if find_owner(done.manifest or {}) or (each.is_made and is_beside(each.manifest, done, kinds))
+        if (index in beside and done.manifest is each.manifest)
+        or (each.is_made and is_without_devices(each.manifest, done, kinds))
     }.difference(others)
     gone = others | left_out
     there = [replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)]

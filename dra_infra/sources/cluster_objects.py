@@ -5,7 +5,7 @@ A Deployment of a cluster comes with its ReplicaSets and their Pods. Only the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -51,6 +51,16 @@ _OF_JOBS: Final = (
 )
 """Labels of a Job's pods that the server writes, and refuses on a new Job (generateSelector in pkg/registry/batch/job/strategy.go)."""
 
+_CONTROL_PLANE: Final = {"kube-apiserver", "kube-controller-manager"}
+"""Managers of the fields of what Kubernetes makes by itself, such as the PersistentVolumeClaims of a StatefulSet."""
+
+_GIVEN: Final = {
+    ("ConfigMap", "kube-root-ca.crt"),
+    ("ServiceAccount", "default"),
+    *(("Namespace", each) for each in ("default", "kube-node-lease", "kube-public", "kube-system")),
+}
+"""What every namespace and every cluster has, and gets again (pkg/controller/{certificates/rootcacertpublisher,serviceaccount})."""
+
 _ADMITTED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that admission gives pods a toleration of, for 300 seconds (plugin/pkg/admission/defaulttolerationseconds)."""
 
@@ -95,14 +105,47 @@ def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
     return None
 
 
-def is_beside(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds | None) -> bool:
-    """True for an object of a cluster, nothing of which is migrated, that has no claims either, or belongs to a Helm release."""
+def find_beside(objects: Sequence[Mapping[str, Any]]) -> set[int]:
+    """Positions of objects of a server that are no user's: of those with owners, of Helm releases, and what Kubernetes makes by itself."""
+    sets = {
+        (namespace, f"{mapping(each.get('metadata')).get('name')}-{name}")
+        for kind, namespace, name, manifest in ((*as_owner(each), each) for each in objects)
+        if kind == "StatefulSet"
+        for each in mappings(value_at(manifest, "spec", "volumeClaimTemplates"))
+    }
+    return {
+        index
+        for index, each in enumerate(objects)
+        if find_owner(each) or (without_written(each) is not each and _is_of_others(each, sets))
+    }
+
+
+def _is_of_others(manifest: Mapping[str, Any], sets: Collection[tuple[str, str]]) -> bool:
+    kind, namespace, name = as_owner(manifest)
+    managers, (stem, _, number) = managers_of(manifest), name.rpartition("-")
+    of_set = kind == "PersistentVolumeClaim" and (namespace, stem) in sets and number.isdigit()
+    return bool(
+        value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")
+        or (kind, name) in _GIVEN
+        or (managers <= _CONTROL_PLANE if managers else of_set)
+    )
+
+
+def managers_of(manifest: Mapping[str, Any]) -> set[str]:
+    """The managers of fields that are neither metadata nor status; none where the object does not say them."""
+    return {
+        str(each.get("manager"))
+        for each in mappings(mapping(manifest.get("metadata")).get("managedFields"))
+        if mapping(each.get("fieldsV1")).keys() - {"f:metadata", "f:status"} and not each.get("subresource")
+    }
+
+
+def is_without_devices(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds | None) -> bool:
+    """True for an object of a cluster, nothing of which is migrated, that has no claims either."""
     kind = find_kind(manifest, kinds)
     pods = (mapping(spec) for _, spec in kind.find_holders(manifest)) if kind else ()
     has_claims = GROUP in str(manifest.get("apiVersion")) or any(each.get("resourceClaims") for each in pods)
-    is_of_helm = value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")
-    is_kept = without_written(manifest) is not manifest and done == Migrated(manifest=manifest)
-    return bool(is_kept and (is_of_helm or not has_claims))
+    return done == Migrated(manifest=manifest) and not has_claims
 
 
 def _leave_out(

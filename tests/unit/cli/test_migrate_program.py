@@ -201,6 +201,41 @@ def test_what_cannot_change_in_place_is_not_taken_over():
     assert "which no import takes over, for it cannot change in place: apply " in program.notes[-1]
 
 
+def written_by(kind: str, name: str, manager: str, **more: Any) -> dict[str, Any]:
+    fields = [{"manager": manager, "fieldsV1": {"f:spec": {}}}] if manager else []
+    metadata = live(kind, name, managedFields=fields, **more)["metadata"]
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+
+
+def program_of_live(folder: Path, *items: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    (folder / "live.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return migrate(folder, "live.json", "--whole-gpus", "--to", "components")
+
+
+@pytest.mark.parametrize(
+    ("made", "is_left_out"),
+    [
+        (written_by("ConfigMap", "kube-root-ca.crt", ""), True),
+        (written_by("ServiceAccount", "default", "kubectl-patch"), True),
+        (written_by("PersistentVolumeClaim", "data-db-0", ""), True),
+        (written_by("PersistentVolumeClaim", "data-db-0", "kubectl"), False),
+        (written_by("PersistentVolumeClaim", "data-db-x", ""), False),
+        (written_by("PersistentVolumeClaim", "of-another-0", "kube-controller-manager"), True),
+        (written_by("Service", "web", "helm", annotations={"meta.helm.sh/release-name": "web"}), True),
+    ],
+)
+def test_what_kubernetes_and_charts_made_is_left_to_them(
+    folder: Path, made: dict[str, Any], *, is_left_out: bool
+):
+    stateful = live("StatefulSet", "db")
+    stateful["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {}}]
+    done = program_of_live(folder, stateful, made)
+    assert done.returncode == 0
+    assert 'import_="ml/db"' in done.stdout
+    assert (f'import_="ml/{made["metadata"]["name"]}"' not in done.stdout) == is_left_out
+    assert ("1 object that controllers or charts made" in done.stderr) == is_left_out
+
+
 @pytest.mark.parametrize("option", ["--write", "--diff"])
 def test_a_program_goes_to_a_folder_only(folder: Path, option: str):
     done = migrate(folder, "--whole-gpus", "serve.yaml", "--to", "components", option)
