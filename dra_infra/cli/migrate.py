@@ -52,12 +52,12 @@ from dra_infra.migration.plugin_configs import find_intel_shares
 from dra_infra.migration.report import RENDERERS, Entry, Report, judge, tell_once, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
-from dra_infra.output.wording import count_of
+from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.scheduling import place
 from dra_infra.process import collector_paused
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.project import KUBERNETES_SETTING
-from dra_infra.sources.cluster_objects import find_beside, is_without_devices
+from dra_infra.sources.cluster_objects import find_beside, is_without_devices, runs_once
 from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, diff_of, mark_unwritten, rewrite_files
@@ -290,14 +290,15 @@ def _write(
 
     running = [*cluster.objects, *cluster.fleet.to_manifests()] if cluster is not None else []
     # What a controller made goes with what it is of, and of a whole cluster most has nothing to do with devices.
-    beside = find_beside([each.manifest for each in sources])
+    same = {index for index, each in enumerate(sources) if migrated[index].manifest is each.manifest}
+    beside = find_beside([each.manifest for each in sources]) & same
     left_out = {
         index
         for index, (each, done) in enumerate(zip(sources, migrated, strict=True))
-        if (index in beside and done.manifest is each.manifest)
-        or (each.is_made and is_without_devices(each.manifest, done, kinds))
+        if index in beside or (each.is_made and is_without_devices(each.manifest, done, kinds))
     }.difference(others)
-    gone = others | left_out
+    once = {index for index in same - left_out if runs_once(sources[index].manifest)}
+    gone = others | left_out | once
     there = [replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)]
     program = program_of(there, [each.manifest for each in sources], running)
     # What nobody applies is not in the program, and is not gone.
@@ -310,6 +311,9 @@ def _write(
         for number, word, which in absent
         if number
     ]
+    if once:
+        names = join_words(reference_to(sources[index].manifest) for index in sorted(once))
+        notes.append(f"not in it, for Pulumi would replace what runs: {names}; a program can make the next")
     return _Written(result, program.problems, [*program.notes, *notes], program=program)
 
 

@@ -120,6 +120,12 @@ def find_beside(objects: Sequence[Mapping[str, Any]]) -> set[int]:
     }
 
 
+def runs_once(manifest: Mapping[str, Any]) -> bool:
+    """True for a Pod or Job of a server: what servers write into its spec makes the provider replace it (its diff.go), or its import fail."""
+    known = (manifest.get("apiVersion"), manifest.get("kind")) in (("v1", "Pod"), ("batch/v1", "Job"))
+    return known and without_written(manifest) is not manifest
+
+
 def _is_of_others(manifest: Mapping[str, Any], sets: Collection[tuple[str, str]]) -> bool:
     kind, namespace, name = as_owner(manifest)
     managers, (stem, _, number) = managers_of(manifest), name.rpartition("-")

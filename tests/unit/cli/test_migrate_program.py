@@ -236,6 +236,17 @@ def test_what_kubernetes_and_charts_made_is_left_to_them(
     assert ("1 object that controllers or charts made" in done.stderr) == is_left_out
 
 
+def test_pods_and_jobs_that_run_are_named_and_left_alone(folder: Path):
+    job, pod, other = live("Job", "once"), live("Pod", "user"), live("Job", "of-volcano")
+    job["apiVersion"], pod["apiVersion"], other["apiVersion"] = "batch/v1", "v1", "batch.volcano.sh/v1alpha1"
+    pod["spec"] = pod["spec"]["template"]["spec"] | {"nodeName": "n"}
+    done = program_of_live(folder, job, pod, other)
+    assert done.returncode == 0
+    assert "not in it, for Pulumi would replace what runs: Job ml/once and Pod ml/user; " in done.stderr
+    assert done.stdout.count("import_=") == 1
+    assert not any(each in done.stdout for each in ("once", "user"))
+
+
 @pytest.mark.parametrize("option", ["--write", "--diff"])
 def test_a_program_goes_to_a_folder_only(folder: Path, option: str):
     done = migrate(folder, "--whole-gpus", "serve.yaml", "--to", "components", option)
