@@ -14,21 +14,18 @@ from dra_infra.cli.init_project import files_of_program, write_whole
 from dra_infra.cli.printing import say, write_output
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ScaffoldError
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
-from dra_infra.sources.cluster_objects import without_written
+from dra_infra.sources.cluster_objects import GIVES_WAY, find_writers, managers_of, without_written
 
 _DESCRIPTION = "Objects of a cluster, as components where they can be"
 
 _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that components make."""
-
-_GIVES_WAY: Final = ("kubectl", "before-first-apply")
-"""Beginnings of the managers whose fields the provider makes its own."""
 
 _APPLY: Final = "apply what migrate writes without --to components, and migrate what the cluster has then"
 
@@ -125,6 +122,14 @@ def program_of(
         for number, each in enumerate(objects)
         if number in taken or number in (found.keys() | changed.keys()) - imported
     ]
+    writers: dict[str, list[str]] = {}
+    for index in sorted(imported):
+        for who in sorted(find_writers(read.get(index) or found[index])):
+            writers.setdefault(who, []).append(str(reference_to(objects[index])))
+    notes += [
+        f"{who} has what is taken over too, and what one of the two deletes is gone; leave to one: {join_words(names)}"
+        for who, names in writers.items()
+    ]
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
 
 
@@ -136,15 +141,9 @@ def _find_obstacle(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """
     if find_replacing_fields(before, after) or find_immutable_fields(before, after):
         return ", for it cannot change in place"
-    managers = mappings(mapping(before.get("metadata")).get("managedFields"))
-    if not managers:
+    if not mapping(before.get("metadata")).get("managedFields"):
         return ", for nothing says who wrote its fields; --context, or --show-managed-fields of kubectl, does"
-    others = {
-        manager
-        for each in managers
-        if mapping(each.get("fieldsV1")).keys() - {"f:metadata", "f:status"} and not each.get("subresource")
-        if not (manager := str(each.get("manager"))).startswith(_GIVES_WAY)
-    }
+    others = {each for each in managers_of(before) if not each.startswith(GIVES_WAY)}
     return f", for fields of {join_words(sorted(others))} would stay" if others else ""
 
 

@@ -61,6 +61,19 @@ _GIVEN: Final = {
 }
 """What every namespace and every cluster has, and gets again (pkg/controller/{certificates/rootcacertpublisher,serviceaccount})."""
 
+GIVES_WAY: Final = ("kubectl", "before-first-apply")
+"""Beginnings of the managers whose fields the provider makes its own."""
+
+_WRITERS: Final = {
+    "argocd-controller": "Argo CD",
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "helm-controller": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+    "kustomize-controller": "Flux",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+}
+"""Tools by the managers, and by the labels and annotations, that say them."""
+
 _ADMITTED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Taints that admission gives pods a toleration of, for 300 seconds (plugin/pkg/admission/defaulttolerationseconds)."""
 
@@ -143,6 +156,19 @@ def managers_of(manifest: Mapping[str, Any]) -> set[str]:
         str(each.get("manager"))
         for each in mappings(mapping(manifest.get("metadata")).get("managedFields"))
         if mapping(each.get("fieldsV1")).keys() - {"f:metadata", "f:status"} and not each.get("subresource")
+    }
+
+
+def find_writers(manifest: Mapping[str, Any]) -> set[str]:
+    """Who makes the object what it is, beside kubectl and Kubernetes itself: such as Argo CD, or a stack of Pulumi."""
+    metadata = mapping(manifest.get("metadata"))
+    marks = {*mapping(metadata.get("annotations")), *mapping(metadata.get("labels"))}
+    names = {_WRITERS.get(each, each) for each in managers_of(manifest) - _CONTROL_PLANE}
+    names |= {who for mark, who in _WRITERS.items() if mark in marks}
+    return {
+        "another stack of Pulumi" if each.startswith("pulumi-kubernetes") else each
+        for each in names
+        if not each.startswith(GIVES_WAY)
     }
 
 

@@ -236,6 +236,30 @@ def test_what_kubernetes_and_charts_made_is_left_to_them(
     assert ("1 object that controllers or charts made" in done.stderr) == is_left_out
 
 
+TRACKED = {"argocd.argoproj.io/tracking-id": "x"}
+
+
+@pytest.mark.parametrize(
+    ("more", "who"),
+    [
+        ({"annotations": TRACKED}, "Argo CD"),
+        ({"labels": {"kustomize.toolkit.fluxcd.io/name": "x"}}, "Flux"),
+        ({"managedFields": [{"manager": "argocd-controller", "fieldsV1": SPEC}]}, "Argo CD"),
+        ({"managedFields": [{"manager": "pulumi-kubernetes-1a", "fieldsV1": SPEC}]}, "another stack of Pulumi"),
+        ({"managedFields": [{"manager": "kube-controller-manager", "fieldsV1": {"f:status": {}}}]}, ""),
+        ({"managedFields": [{"manager": "kubectl-edit", "fieldsV1": SPEC}]}, ""),
+    ],
+)  # fmt: skip
+def test_what_somebody_else_manages_is_named_where_it_is_taken_over(
+    folder: Path, more: dict[str, Any], who: str
+):
+    done = program_of_live(folder, live("Deployment", "web", **more))
+    assert 'import_="ml/web"' in done.stdout
+    told = f"{who} has what is taken over too, and what one of the two deletes is gone; leave to one: Deployment ml/web"
+    assert (told in done.stderr) == bool(who)
+    assert ("leave to one" in done.stderr) == bool(who)
+
+
 def test_pods_and_jobs_that_run_are_named_and_left_alone(folder: Path):
     job, pod, other = live("Job", "once"), live("Pod", "user"), live("Job", "of-volcano")
     job["apiVersion"], pod["apiVersion"], other["apiVersion"] = "batch/v1", "v1", "batch.volcano.sh/v1alpha1"
