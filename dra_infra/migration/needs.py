@@ -240,6 +240,11 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
         )
         message = f"{asked.resource}: {count} is {count} replicas, {why}"
         return Remark(at, "decide", "several-replicas", message, "ask for one, or for whole GPUs")
+    if asked.profile:
+        # Only its memory has a requestPolicy (consumable_shares.go in cmd/gpu-kubelet-plugin of the driver 0.5), and of what has none
+        # a claim takes all (consumable_capacity.go in k8s.io/dynamic-resource-allocation).
+        message = f"{asked.resource}: {count} is one of {replicas.number} replicas of a MIG device by time slicing; a claim takes all of its multiprocessors, and leaves none for others"
+        return Remark(at, "decide", "no-shares", message, _other_sharing(asked, replicas))
     if settings.no_shares:
         message = f"{asked.resource}: {count} is one of {replicas.number} replicas by time slicing: {settings.no_shares}"
         hint = f"use Kubernetes 1.36 with driver 0.5; or {_other_sharing(asked, replicas)}"

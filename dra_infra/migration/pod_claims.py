@@ -287,7 +287,7 @@ def _claim_remark(need: Need, template: str) -> Remark:
         )
         return Remark(need.path, "lost", "mps-replicas", message, hint)
     if asked.replicas is not None:
-        message = f"{asked.resource} is a share of a {'MIG device' if asked.profile else 'GPU'}, by the claim template {template}"
+        message = f"{asked.resource} is a share of a GPU, by the claim template {template}"
         hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {asked.replicas.number}"
         return Remark(need.path, "changed", "replica-to-share", message, hint)
     devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {asked.profile}' if asked.profile else ''}"

@@ -23,6 +23,7 @@ POD = "v1/Pod"
 TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
 KINDS = ("hgx-h100", "a100-80gb", "t4")
 KIND, SIDE = "example.com/kind", "example.com/side"
+SHARING, POOL = "a2-highgpu-1g mig=1g.5gb*2 shares=2", "example.com/pool"
 CASES = (
     "whole-gpu",
     "eight-gpus",
@@ -53,6 +54,10 @@ def the_nodes() -> list[dict[str, Any]]:
             for part in ("capacity", "allocatable"):
                 plugin["status"].setdefault(part, {})["nvidia.com/gpu"] = gpus
             made += [driver, plugin]
+    for each in load_fleet(SHARING, driver="0.5").to_manifests():
+        if each["kind"] == "Node":
+            each["metadata"]["labels"][POOL] = each["metadata"]["name"].rpartition("-")[0]
+        made += [each] if each not in made else []
     return made
 
 
@@ -108,3 +113,26 @@ def test_the_kinds_of_machines_that_took_a_pod_take_it_after_its_migration(api: 
     for each in done.added:
         api.delete(TEMPLATE, each["metadata"]["name"], namespace="ml")
     assert after == before != set()
+
+
+def places_of(api: Api, pods: list[dict[str, Any]]) -> list[str]:
+    """The names of the nodes that take pods of all these, with an empty one for each that waits."""
+    for number, each in enumerate(pods):
+        api.create({**each, "metadata": {"namespace": "ml", "name": f"pod-{number}"}})
+    seen = api.wait_for(POD, lambda found: len(found) == len(pods) and is_told(found), namespace="ml")
+    for number in range(len(pods)):
+        api.delete(POD, f"pod-{number}", namespace="ml")
+    api.wait_for(POD, lambda found: not found, namespace="ml")
+    return sorted(str(each["spec"].get("nodeName") or "") for each in seen)
+
+
+def test_claims_share_no_mig_device_whose_driver_shares_devices(api: Api):
+    request = {"name": "mig", "exactly": {"deviceClassName": "mig.nvidia.com"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    about = {"name": "mig", "namespace": "ml"}
+    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": about, "spec": spec})  # fmt: skip
+    claims = {"resourceClaims": [{"name": "mig", "resourceClaimTemplateName": "mig"}]}
+    container = {"name": "main", "image": "registry.example/a:1", "resources": {"claims": [{"name": "mig"}]}}
+    chosen = {"nodeSelector": {POOL: "a2-highgpu-1g"}, "containers": [container]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {**chosen, **claims}}
+    assert places_of(api, [pod, pod, pod]) == ["", "a2-highgpu-1g-0", "a2-highgpu-1g-0"]

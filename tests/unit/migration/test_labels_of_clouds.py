@@ -99,10 +99,9 @@ def test_a_share_may_be_said_in_two_places():
     assert "gke" not in str(found.manifest)
 
 
-def test_a_share_of_a_partition_is_a_share_of_a_mig_device():
+def test_a_share_of_a_partition_is_to_decide():
     found = migrated(pod({PARTITION: "1g.5gb", SHARING: "time-sharing", CLIENTS: "3"}))
-    assert request_of(found)["deviceClassName"] == "mig.nvidia.com"
-    assert said(found)[LIMIT.format("nvidia.com/gpu")] == "replica-to-share changed"
+    assert said(found) == {LIMIT.format("nvidia.com/gpu"): "no-shares decide"}
 
 
 def test_a_share_under_mps_is_to_decide():
@@ -391,8 +390,9 @@ def test_a_gpu_that_is_attached_to_machines_of_gke_is_read(name: str, product: s
 
 def test_a_product_says_nothing_of_mig_devices_that_have_a_name():
     asked = pod({f"{GFD}product": "NVIDIA-A100-SXM4-40GB"}, resource="nvidia.com/mig-1g.5gb")
-    for settings in (SHARING_PARTS, SHARING_GPUS):
-        assert request_of(migrated(asked, settings))["deviceClassName"] == "mig.nvidia.com"
+    assert request_of(migrated(asked, SHARING_GPUS))["deviceClassName"] == "mig.nvidia.com"
+    part = LIMIT.format("nvidia.com/mig-1g.5gb")
+    assert said(migrated(asked, SHARING_PARTS)) == {part: "no-shares decide"}
 
 
 @pytest.mark.parametrize("key", ["replicas", "sharing-strategy"])
