@@ -71,6 +71,7 @@ class DevicePlugin:
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
         apart: Resources of MIG devices that some nodes share in another way than others.
         by_labels: Reads how it serves nodes of these labels, which may differ from others; None where none of them has GPUs.
+        numbers: How many containers share a GPU by time slicing, 1 where none do, on any of the nodes; 0 for numbers that nobody knows.
         nodes: The nodes by whose labels all this is known: on those that a pod selects it may be clear.
     """
 
@@ -81,6 +82,7 @@ class DevicePlugin:
     unclear: str = ""
     apart: frozenset[str] = frozenset()
     by_labels: ReadLabels | None = field(default=None, compare=False, repr=False)
+    numbers: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     nodes: tuple[Node, ...] = field(default=(), compare=False, repr=False)
 
     def why_unclear(self, resource: str) -> str:
@@ -103,8 +105,9 @@ class Asked(NamedTuple):
         what: A whole GPU, a MIG device, or a replica of one of them.
         class_name: The DeviceClass whose devices these are.
         profile: Of a MIG device, as its attribute says it.
-        way: Of a replica: how the plugin shares the device; empty for others.
-        attribute: Attribute and value that devices have beyond the class; empty where the class is enough.
+        replicas: Of a replica: how the plugin shares the device.
+        attribute: Attribute and value that devices have beyond the class; None where the class is enough.
+        others: Of GPUs: `numbers` of the plugin on other nodes.
     """
 
     resource: str
@@ -113,6 +116,7 @@ class Asked(NamedTuple):
     profile: str = ""
     replicas: Replicas | None = None
     attribute: tuple[str, str] | None = None
+    others: frozenset[int] = frozenset()
 
     @property
     def is_under_mps(self) -> bool:
@@ -266,9 +270,9 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
         asked = Asked(resource, "gpu")
     if renamed and (replicas is None or not replicas.renamed):
         return "the plugin's configuration shares nothing by this name"
-    if replicas is None or (replicas.renamed and not renamed):
-        return asked
-    return asked._replace(what="replica", replicas=replicas)
+    if replicas is not None and (renamed or not replicas.renamed):
+        asked = asked._replace(what="replica", replicas=replicas)
+    return asked if asked.profile else asked._replace(others=plugin.numbers - {_number_of(asked.replicas)})
 
 
 _WAYS: Final[Mapping[str, Way]] = {"timeSlicing": "time-slicing", "mps": "mps"}
@@ -306,7 +310,13 @@ def read_plugin_config(document: Any, *, file: str, strategy: Strategy | None = 
             full = name if "/" in name else f"{_LABEL}{name}"
             is_renamed = settings.get("renameByDefault") is True
             replicas[full] = Replicas(_WAYS[key], number, is_renamed, one_each)
-    return DevicePlugin(strategy=said or "none", says_strategy=said is not None, replicas=replicas)
+    numbers, is_said = frozenset({_number_of(replicas.get(WHOLE_GPU))}), said is not None
+    return DevicePlugin(strategy=said or "none", says_strategy=is_said, replicas=replicas, numbers=numbers)
+
+
+def _number_of(replicas: Replicas | None) -> int:
+    """How many containers share a device by time slicing; 1 for devices that none share so."""
+    return replicas.number if replicas is not None and replicas.way == "time-slicing" else 1
 
 
 def is_plugin_config(document: Any) -> bool:
@@ -367,6 +377,7 @@ def read_node_labels(nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
         replicas=shared if replicas is None else {WHOLE_GPU: replicas, **shared},
         unclear=f"nodes serve it in different ways: {told}" if served else "",
         apart=apart,
+        numbers=frozenset(1 if each.profile else _number_of(each.replicas) for each in ways),
     )
 
 

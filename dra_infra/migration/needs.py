@@ -159,6 +159,8 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
             found.remarks.append(Remark(at, "changed", "no-devices", message))
             continue
         asked = read_resource(name, settings.plugin)
+        if settings.no_shares and not isinstance(asked, str):
+            asked = asked._replace(others=frozenset())
         refusal = (
             _not_a_number(at, name, resources[part][name])
             if count is None and form is None

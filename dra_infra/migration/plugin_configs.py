@@ -98,9 +98,12 @@ class PluginConfigs:
             for labels in map(as_discovered, nodes)
             if labels.keys() & _OF_GPUS
         )
-        first, *others = served or dict.fromkeys([self._choose(None)])
+        # Without nodes, those of the other configurations are somewhere.
+        known = served or self.by_name.values()
+        numbers = frozenset(number for each in known for number in each.numbers)
+        first, *others = served or [self._choose(None)]
         if not others:
-            return replace(first, by_labels=self.read)
+            return replace(first, numbers=numbers, by_labels=self.read)
         plugins = (first, *others)
         ways = {(each.strategy == "single", each.profiles, each.replicas.get(WHOLE_GPU)) for each in plugins}
         parts = [
@@ -112,6 +115,7 @@ class PluginConfigs:
         told = ", ".join(sorted({tell_plugin(each) for each in plugins}))
         return replace(
             first,
+            numbers=numbers,
             strategy="mixed" if parts else first.strategy,
             replicas={**first.replicas, **(parts[0] if parts else {})},
             apart=frozenset(each for each in names if len({part.get(each) for part in parts}) > 1),
@@ -302,7 +306,7 @@ class FoundConfig(NamedTuple):
         is_shared = how is not None and not how.renamed and WHOLE_GPU not in plugin.replicas
         is_whole = own.says_strategy and own.strategy != "single" and plugin.strategy == "single"
         if not (is_shared or is_whole):
-            return plugin
+            return replace(plugin, numbers=plugin.numbers | own.numbers)
         told = f"it is said to be {tell_plugin(plugin)}, and {self.file} says {tell_plugin(own)}"
         return replace(plugin, unclear=told)
 
@@ -368,10 +372,10 @@ def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
     """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
-    seen = filter(None, (read_node_labels([as_discovered(labels)]) for labels in nodes))
+    seen = [each for labels in nodes if (each := read_node_labels([as_discovered(labels)]))]
     told, here = tell_plugin(plugin), sorted(set(map(tell_plugin, seen)))
     if not here or told in here:
-        return plugin
+        return replace(plugin, numbers=plugin.numbers.union(*(each.numbers for each in seen)))
     return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {', '.join(here)}")
 
 

@@ -22,6 +22,8 @@ from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector, cel
 
+_APART: Final = " on these nodes; the others have a release of their own, by kubeletPlugin.nodeSelector"
+
 _LONGEST_ENTRY: Final = 63
 """Characters of the name of an entry of `resourceClaims`, a DNS label."""
 
@@ -263,9 +265,12 @@ def _mps_config(number: int, memory: int) -> Mapping[str, Any]:
 def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Selector]:
     if asked.profile:
         yield gpu.profile == asked.profile
-    if asked.replicas is not None and not asked.is_under_mps:
-        # Without it the claim takes a whole GPU where nobody shares them.
-        yield cel("device.allowMultipleAllocations")
+    is_share = asked.replicas is not None and not asked.is_under_mps
+    if asked.replicas is not None and is_share and asked.others - {1}:
+        yield gpu.shares == str(asked.replicas.number)
+    elif is_share or asked.others:
+        # Without it the claim takes a whole GPU where nobody shares them, or a share where others have theirs.
+        yield cel(f"{'' if is_share else '!'}device.allowMultipleAllocations")
     if asked.attribute:
         name, value = asked.attribute
         yield attribute(name, "string") == value
@@ -289,9 +294,11 @@ def _claim_remark(need: Need, template: str) -> Remark:
     if asked.replicas is not None:
         message = f"{asked.resource} is a share of a GPU, by the claim template {template}"
         hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {asked.replicas.number}"
+        hint += _APART if asked.others - {0} else ""
         return Remark(need.path, "changed", "replica-to-share", message, hint)
     devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {asked.profile}' if asked.profile else ''}"
     message = f"{asked.resource}: {need.number} is {devices} of class {asked.class_name}, by the claim template {template}"
     if asked.class_name == "gpu.intel.com":
         message += "; no other container has it, as with shared-dev-num 1 of Intel's plugin"
-    return Remark(need.path, "changed", "resource-to-claim", message)
+    hint = f"give the driver no consumableShares{_APART}" if asked.others else ""
+    return Remark(need.path, "changed", "resource-to-claim", message, hint)

@@ -133,7 +133,8 @@ def plugin_there(
     if plugin.by_labels and (plugin.unclear or plugin.apart or named):
         chosen = {each: spec[each] for each in ("nodeSelector", "affinity") if each in spec}
         text, read = json.dumps(chosen, sort_keys=True, default=str), plugin.by_labels
-        plugin = _read_some(plugin.nodes, text, read) or read(named) or plugin
+        some = _read_some(plugin.nodes, text, read) or read(named) or plugin
+        plugin = replace(some, numbers=plugin.numbers)
     if serving.shared or serving == NOTHING_SAID:
         message = f"its nodes share their GPUs, by {serving.shared}, and the plugin's configuration does not"
         # The strategy is that of a node, which may share its MIG devices alone.
@@ -146,7 +147,10 @@ def plugin_there(
     if serving.profile:
         plugin = replace(plugin, strategy="single", profiles=(serving.profile,))
     if serving.replicas is not None:
-        plugin = replace(plugin, replicas={**plugin.replicas, WHOLE_GPU: serving.replicas})
+        replicas = {**plugin.replicas, WHOLE_GPU: serving.replicas}
+        # Labels of other pods may say another number.
+        own = {serving.replicas.number, 0} if serving.replicas.way == "time-slicing" else set[int]()
+        plugin = replace(plugin, replicas=replicas, numbers=plugin.numbers | own)
     return replace(plugin, unclear=serving.unclear)
 
 

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
+from dra_infra.migration.device_plugin import read_plugin_config
+from dra_infra.migration.estate import migrate_objects
+from dra_infra.migration.needs import Settings
 from tests.unit.migration.device_plugin_cases import Case, case
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 
@@ -23,7 +26,7 @@ POD = "v1/Pod"
 TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
 KINDS = ("hgx-h100", "a100-80gb", "t4")
 KIND, SIDE = "example.com/kind", "example.com/side"
-SHARING, POOL = "a2-highgpu-1g mig=1g.5gb*2 shares=2", "example.com/pool"
+SHARING, POOL = "g4dn.xlarge, g4dn.xlarge shares=2, a2-highgpu-1g mig=1g.5gb*2 shares=2", "example.com/pool"
 CASES = (
     "whole-gpu",
     "eight-gpus",
@@ -124,6 +127,25 @@ def places_of(api: Api, pods: list[dict[str, Any]]) -> list[str]:
         api.delete(POD, f"pod-{number}", namespace="ml")
     api.wait_for(POD, lambda found: not found, namespace="ml")
     return sorted(str(each["spec"].get("nodeName") or "") for each in seen)
+
+
+def test_a_whole_gpu_beside_shares_is_shared_with_nobody(api: Api):
+    slicing = {"renameByDefault": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}
+    plugin = read_plugin_config({"version": "v1", "sharing": {"timeSlicing": slicing}}, file="plugin.yaml")
+    pods: dict[str, dict[str, Any]] = {}
+    for name in ("nvidia.com/gpu", "nvidia.com/gpu.shared"):
+        container = {"name": "main", "image": "registry.example/a:1", "resources": {"limits": {name: 1}}}
+        spec = {"nodeSelector": {POOL: "g4dn.xlarge"}, "containers": [container]}
+        about = {"namespace": "ml", "name": name.rpartition(".")[2].replace("/", "-")}
+        was = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
+        [done] = migrate_objects([was], Settings(plugin=plugin))
+        assert done.manifest is not None
+        [template] = done.added
+        api.create(dict(template))
+        pods[name] = pod_of(done.manifest)
+    whole, share = pods["nvidia.com/gpu"], pods["nvidia.com/gpu.shared"]
+    assert places_of(api, [whole, whole]) == ["", "g4dn.xlarge-0"]
+    assert places_of(api, [share, share, share]) == ["", "g4dn.xlarge-1", "g4dn.xlarge-1"]
 
 
 def test_claims_share_no_mig_device_whose_driver_shares_devices(api: Api):

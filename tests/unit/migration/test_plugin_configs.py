@@ -79,7 +79,7 @@ def test_one_replica_is_the_device_itself():
 def test_a_renamed_resource_is_a_replica_and_the_plain_one_a_device():
     shared = {"renameByDefault": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}
     found = config(sharing={"timeSlicing": shared})
-    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu", others=frozenset({2}))
     renamed = read_resource("nvidia.com/gpu.shared", found)
     assert isinstance(renamed, Asked)
     assert renamed.what == "replica"
@@ -734,11 +734,11 @@ def test_what_is_said_has_to_be_what_a_configuration_of_the_input_says():
     assert shared.hold(DevicePlugin()).unclear == told
     assert none.hold(ONE_PART).unclear == "it is said to be a MIG device 1g.10gb, and a.yaml says a whole GPU"
     for each in (shared, FoundConfig(), FoundConfig("a.yaml", DevicePlugin(strategy="single"))):
-        assert each.hold(IN_FOUR) is IN_FOUR
+        assert each.hold(IN_FOUR) == IN_FOUR
     assert FoundConfig("a.yaml", DevicePlugin(strategy="single")).hold(DevicePlugin()) == DevicePlugin()
-    assert FoundConfig().hold(ONE_PART) is ONE_PART
+    assert FoundConfig().hold(ONE_PART) == ONE_PART
     # A plugin without a strategy in its file may have one by its environment, and one that renames serves whole GPUs too.
-    assert FoundConfig("a.yaml", config()).hold(ONE_PART) is ONE_PART
+    assert FoundConfig("a.yaml", config()).hold(ONE_PART) == ONE_PART
     gpu = {"name": "nvidia.com/gpu", "replicas": 4}
     renamed = config(sharing={"timeSlicing": {"renameByDefault": True, "resources": [gpu]}})
     assert FoundConfig("a.yaml", renamed).hold(DevicePlugin()) == DevicePlugin()
