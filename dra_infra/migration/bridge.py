@@ -19,8 +19,8 @@ from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
 from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
-from dra_infra.migration.mentions import find_mentions, refuse_scheduler
-from dra_infra.migration.needs import ContainerNeeds, Settings, containers_of, read_needs
+from dra_infra.migration.mentions import find_mentions, refuse_schedulers
+from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
 from dra_infra.migration.node_selection import read_node_selection, read_pod_serving, refuse_named
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -95,7 +95,10 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
-    for pods in find_pod_templates(manifest, settings.kinds):
+    templates = list(find_pod_templates(manifest, settings.kinds))
+    asking = {each.path: asks_devices(each.spec) for each in templates}
+    schedulers = refuse_schedulers(manifest, asking) if templates else {}
+    for pods in templates:
         serving = read_pod_serving(pods.spec)
         there = plugin_there(pods.spec, serving, settings.plugin)
         serves_otherwise = there != settings.plugin or serving != NOTHING_SAID
@@ -109,7 +112,7 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
                 is_other = is_other or not {need.asked.profile}.issuperset(selected.profiles)
                 at, named = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)
-                refused = named._replace(path=pods.at(named.path)) if named else refuse_scheduler(manifest)
+                refused = named._replace(path=pods.at(named.path)) if named else schedulers.get(pods.path)
                 remarks.append(refused or _serve(at, need.asked, made, added, taken, is_other=is_other))
     told = {each.path for each in remarks} | read
     # A values file is no object that a class could stand behind.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from itertools import islice
 from typing import Any, Final
 
 from dra_infra.migration.device_plugin import (
@@ -42,6 +41,10 @@ _ELSEWHERE: Final = frozenset(
 """Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""
 
 
+_Name = tuple[str, str, str]
+"""The path of a resource, its name, and where it stands: in a field, a text, a selector or a configuration."""
+
+
 def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> Iterator[Remark]:
     """Resources of the plugin that stand where nothing here reads them: in texts, settings and fields of other kinds.
 
@@ -49,9 +52,11 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
         manifest: The object, whose status asks for nothing.
         read: Paths of fields that were read, with all below them.
     """
-    names = _find_names(manifest, read)
+    names = list(_find_names(manifest, read))
+    if names and all(map(_chooses, names)) and all(map(_chooses, _find_names(manifest, ()))):
+        return
     hint = "change it by hand, if it asks for devices or counts them"
-    for path, found, where in islice(names, _MOST_TOLD):
+    for path, found, where in names[:_MOST_TOLD]:
         message = f"{found} stands in a {where} that is not read"
         if form := tell_other_form(path, found):
             yield form
@@ -63,19 +68,44 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
             yield Remark(path, "kept", "resource-in-text", message, "give it as --plugin-config if it counts")
         else:
             yield Remark(path, "decide", "resource-in-text", message, hint)
-    if left := sum(1 for _ in names):
+    if (left := len(names) - _MOST_TOLD) > 0:
         message = f"{count_of(left, 'more place')} with resources of the plugin, in fields and texts that are not read"
         yield Remark("", "decide", "resource-in-text", message, hint)
 
 
-def refuse_scheduler(manifest: Mapping[str, Any]) -> Remark | None:
-    """Says that pods are for a scheduler of HAMi, KAI or Run:ai, which gives them GPUs in its own way; None for other pods."""
-    found = _find_names(manifest, ())
-    own = ((path, name) for path, name, _ in found if path.endswith(("chedulerName", f"nnotations[{name}]")))
-    return next(filter(None, (tell_other_form(*each) for each in own)), None)
+def refuse_schedulers(manifest: Mapping[str, Any], pods: Mapping[str, bool]) -> dict[str, Remark]:
+    """Says of pods that ask for devices that a scheduler of HAMi, KAI or Run:ai gives them GPUs in its own way, by their path.
+
+    Args:
+        manifest: The object.
+        pods: By the path of each pod spec whether it asks; empty where nobody knows where they are, which the path "" stands for.
+    """
+    if pods and not any(pods.values()):
+        return {}
+    names = list(_find_names(manifest, ()))
+    asking = [path for path, asks in pods.items() if asks]
+    if not pods and not all(map(_chooses, names)):
+        asking = [""]
+    refused: dict[str, Remark] = {}
+    for path, name, _ in names:
+        if remark := _tell_scheduler(path, name):
+            # What stands in none of the pods is for all of them.
+            own = [each for each in pods if path.startswith(f"{each.removesuffix('.spec')}.")] or asking
+            refused |= {each: remark for each in asking if each in own and each not in refused}
+    return refused
 
 
-def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[tuple[str, str, str]]:
+def _tell_scheduler(path: str, name: str) -> Remark | None:
+    return tell_other_form(path, name) if path.endswith(("chedulerName", f"nnotations[{name}]")) else None
+
+
+def _chooses(found: _Name) -> bool:
+    """True for a scheduler or an annotation that says which devices pods get, and asks for none; KAI's ask for a share."""
+    path, name, _ = found
+    return _tell_scheduler(path, name) is not None and not name.startswith("gpu-")
+
+
+def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[_Name]:
     stack: list[tuple[str, Any, bool]] = [("", {**manifest, "status": None}, False)]
     while stack:
         path, value, is_named = stack.pop()

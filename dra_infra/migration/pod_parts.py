@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -29,15 +29,18 @@ _OF_PODS: Final = (
 
 
 def migrate_flow(
-    manifest: Mapping[str, Any], settings: Settings, name_template: NameTemplate
+    manifest: Mapping[str, Any],
+    settings: Settings,
+    name_template: NameTemplate,
+    refused: Container[str],
 ) -> tuple[Mapping[str, Any], list[Remark]]:
-    """Migrates templates of Argo's that say all of their pods, and services of the NIM operator; others stay.
+    """Migrates templates of Argo's that say all of their pods, and services of the NIM operator; others stay, as do those *refused*, by path.
 
     Source: createWorkflowPod and addSchedulingConstraints in workflow/controller/workflowpod.go of Argo Workflows 4.1.2.
     """
     group, kind = str(manifest.get("apiVersion")).partition("/")[0], str(manifest.get("kind"))
     if group == "apps.nvidia.com":
-        return _migrate_nims(manifest, settings, name_template)
+        return _migrate_nims(manifest, settings, name_template, refused)
     steps = _FLOWS.get(kind, ()) if group == "argoproj.io" else ()
     flow, changed, remarks = mapping(value_at(manifest, *steps)), manifest, list[Remark]()
     templates = flow.get("templates") if steps else ()
@@ -47,12 +50,13 @@ def migrate_flow(
     if any(beside) or any(each.get(name) for each in outer for name in _OF_PODS):
         return manifest, []
     for index, each in enumerate(templates if isinstance(templates, list) else ()):
-        template = mapping(each)
+        template, at = mapping(each), f"{'.'.join(steps)}.templates[{index}]"
+        if at in refused:
+            continue
         new, told = _migrate_template(template, flow, settings, name_template)
         if new.get("resourceClaims") != template.get("resourceClaims"):
             message = "Argo Workflows gives claims to pods from 4.1 on; servers refuse the pods of older ones"
             told.append(Remark("resourceClaims", "changed", "controller-setting-written", message))
-        at = f"{'.'.join(steps)}.templates[{index}]"
         remarks += [remark._replace(path=f"{at}.{remark.path}") for remark in told]
         changed = changed if new is template else replaced(changed, (*steps, "templates", index), new)
     return changed, remarks
@@ -79,7 +83,10 @@ def _migrate_template(
 
 
 def _migrate_nims(
-    manifest: Mapping[str, Any], settings: Settings, name_template: NameTemplate
+    manifest: Mapping[str, Any],
+    settings: Settings,
+    name_template: NameTemplate,
+    refused: Container[str],
 ) -> tuple[Mapping[str, Any], list[Remark]]:
     """Migrates NIMServices, also those of a NIMPipeline: their operator gives claims to all containers of a pod.
 
@@ -88,13 +95,13 @@ def _migrate_nims(
     changed, remarks = manifest, list[Remark]()
     path = ("spec", "services", "*", "spec") if manifest.get("kind") == "NIMPipeline" else ("spec",)
     for steps, service in find_all(manifest, path):
-        held = mapping(service)
-        if "draResources" in held or held.get("inferencePlatform") == "kserve":
+        held, above = mapping(service), show_steps(steps)
+        if above in refused or "draResources" in held or held.get("inferencePlatform") == "kserve":
             continue
         main = {name: held[name] for name in ("env", "resources") if name in held}
         pod = {name: held[name] for name in _OF_PODS if name in held}
         new, told = _migrate_template({**pod, "container": main}, {}, settings, name_template)
-        above, entries = show_steps(steps), new.get("resourceClaims", ())
+        entries = new.get("resourceClaims", ())
         told = told if entries else [each for each in told if each.outcome != "changed"]
         remarks += [each._replace(path=f"{above}.{each.path.removeprefix('container.')}") for each in told]
         if entries:

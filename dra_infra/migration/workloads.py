@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -22,7 +22,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 )
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
-from dra_infra.migration.mentions import refuse_scheduler
+from dra_infra.migration.mentions import refuse_schedulers
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -139,10 +139,13 @@ def migrate_workload(
     if kind is None:
         return None
     own = templates.of(manifest)
-    if refusal := refuse_scheduler(manifest) or _refuse_owner(kind, manifest, own):
+    asking = _find_asking(kind, manifest)
+    refused = refuse_schedulers(manifest, asking)
+    if refusal := refused.get("") or _refuse_owner(kind, manifest, own, asking):
         return Migrated(manifest=manifest, remarks=(refusal,))
-    changed, remarks = migrate_flow(manifest, settings, own.name)
-    remarks += [*_find_composed(kind, changed, remarks), *_find_without_claims(kind, manifest)]
+    changed, remarks = migrate_flow(manifest, settings, own.name, refused)
+    remarks += [*_find_composed(kind, changed, remarks, refused), *_find_without_claims(kind, manifest)]
+    remarks += dict.fromkeys(refused.values())
     # Two parts may have one template: leaders of a LeaderWorkerSet have that of the workers where they have none.
     seen: set[_Steps] = set()
     counts = _count_pods(manifest, templates) if settings.mps_memory else {}
@@ -150,13 +153,14 @@ def migrate_workload(
         for found, holder in part.find(manifest) if not part.composed else ():
             steps: _Steps = found if part.is_spec else (*found, "spec")
             spec = holder if part.is_spec else holder.get("spec")
-            if steps in seen or not isinstance(spec, Mapping):
+            above = show_steps(steps)
+            if steps in seen or above in refused or not isinstance(spec, Mapping):
                 continue
             seen.add(steps)
             model = model_of(kind, spec)
             known = replace(
                 settings,
-                pods=counts.get(show_steps(steps), 0),
+                pods=counts.get(above, 0),
                 per_node=kind.kind in _PER_NODE,
             )
             pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
@@ -165,7 +169,6 @@ def migrate_workload(
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
                 # Two parts may lack one setting of the object.
                 remarks += [each for each in settings_written if each not in remarks]
-            above = show_steps(steps)
             remarks += [
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks
             ]
@@ -222,10 +225,19 @@ def _unfold(pod: MigratedPod, spec: Mapping[str, Any], model: str) -> MigratedPo
     )
 
 
-def _refuse_owner(kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTemplates) -> Remark | None:
+def _find_asking(kind: WorkloadKind, manifest: Mapping[str, Any]) -> dict[str, bool]:
+    """By the path of each pod spec, or of what it is composed of, whether it asks for devices."""
+    holders = [(at, spec) for at, spec in kind.find_holders(manifest) if isinstance(spec, Mapping)]
+    found = {at: asks_devices(_fold(spec, model_of(kind, spec))) for at, spec in holders}
+    composed = kind.find_pod_templates(manifest) if any(each.composed for each in kind.parts) else ()
+    return found | {each.path: asks_devices(each.spec) for each in composed if each.places}
+
+
+def _refuse_owner(
+    kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTemplates, asking: Mapping[str, bool]
+) -> Remark | None:
     """Says why pods of an object can have no claims at all, where they ask for devices."""
-    holders = [(each, mapping(spec)) for each, spec in kind.find_holders(manifest)]
-    path = next((each for each, spec in holders if asks_devices(_fold(spec, model_of(kind, spec)))), None)
+    path = next((each for each, asks in asking.items() if asks), None)
     if path is None:
         return None
     if kind.kind == CLUSTER_RUNTIME and not own.namespaces:
@@ -242,7 +254,7 @@ def _refuse_owner(kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTempl
 
 
 def _find_composed(
-    kind: WorkloadKind, manifest: Mapping[str, Any], read: Sequence[Remark]
+    kind: WorkloadKind, manifest: Mapping[str, Any], read: Sequence[Remark], refused: Container[str]
 ) -> Iterator[Remark]:
     """Requests in kinds whose controllers put pods together from parts: where claims go differs from kind to kind."""
     fields = [dict(part.composed).get("resourceClaims") for part in kind.parts if part.composed]
@@ -251,7 +263,8 @@ def _find_composed(
     where = ".".join(fields[0][0]) if fields[0] else "a field for them"
     told: set[str] = set()
     for pods in kind.find_pod_templates(manifest):
-        for path, _ in containers_of(pods.spec) if pods.places and asks_devices(pods.spec) else ():
+        is_open = pods.places and pods.path not in refused and asks_devices(pods.spec)
+        for path, _ in containers_of(pods.spec) if is_open else ():
             at = pods.at(f"{path}.resources")
             if at not in told and not any(each.path.startswith(at) for each in read):
                 told.add(at)

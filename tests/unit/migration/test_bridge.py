@@ -120,6 +120,19 @@ def test_a_pod_whose_gpus_hami_chooses_is_not_bridged():
     assert found.added == ()
 
 
+def test_a_template_beside_one_under_the_scheduler_of_hami_is_bridged():
+    jobs = [{"name": name, "template": {"spec": {"template": pod(name, nvidia_com__gpu=1)}}} for name in "ab"]
+    jobs[0]["template"]["spec"]["template"]["spec"]["schedulerName"] = "hami-scheduler"
+    was = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "s"}}
+    (found,) = bridge_classes([was | {"spec": {"replicatedJobs": jobs}}], WHOLE)
+    at = "spec.replicatedJobs[{}].template.spec.template.spec"
+    assert [(each.path, each.code) for each in found.remarks] == [
+        (f"{at.format(0)}.schedulerName", "other-device-form"),
+        (f"{at.format(1)}.containers[0].resources.limits[nvidia.com/gpu]", "resource-bridged"),
+    ]
+    assert len(found.added) == 1
+
+
 GPU = "nvidia.com/gpu"
 COUNTED = [{"type": "Resource", "resource": {"name": GPU}}]
 GROUPS = [{"coveredResources": ["cpu", GPU], "flavors": []}]

@@ -387,6 +387,9 @@ HAMI = [
 ]
 
 
+HAMI_BESIDE = [("a", {"schedulerName": "hami-scheduler"}), ("b", {})]
+
+
 @pytest.mark.parametrize("name", HAMI)
 def test_a_pod_whose_gpus_hami_chooses_stays(name: str):
     annotations = {"nvidia.com/gpu": "shared", name: "x", "example.com/a": "b"}
@@ -407,6 +410,40 @@ def test_kinds_whose_pods_are_in_parts_stay_under_the_scheduler_of_hami():
     assert ("spec.schedulerName", "other-device-form") in decided(flow)
     assert ("spec.annotations[nvidia.com/use-gputype]", "other-device-form") in decided(nim)
     assert [migrate(each).added for each in (flow, nim)] == [(), ()]
+
+
+def test_a_template_beside_one_under_the_scheduler_of_hami_is_migrated():
+    hami = {"schedulerName": "hami-scheduler"}
+    templates = [{"name": "a", "container": container(), **hami}, {"name": "b", "container": container()}]
+    flow = migrate(an_object("argoproj.io/v1alpha1", "Workflow", spec={"templates": templates}))
+    jobs = [{"name": name, "template": {"spec": {"template": pod(**more)}}} for name, more in HAMI_BESIDE]
+    job_set = migrate(an_object("jobset.x-k8s.io/v1alpha2", "JobSet", spec={"replicatedJobs": jobs}))
+    for done, field, at in (
+        (flow, "templates", "spec.templates[0]"),
+        (job_set, "replicatedJobs", "spec.replicatedJobs[0].template.spec.template.spec"),
+    ):
+        first, second = done.manifest["spec"][field]
+        assert ("resourceClaims" in str(first), "resourceClaims" in str(second)) == (False, True)
+        assert [each.path for each in done.remarks if each.code == "other-device-form"] == [
+            f"{at}.schedulerName"
+        ]
+        assert len(done.added) == 1
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Run", "Workflow"])
+def test_a_scheduler_of_pods_that_ask_for_no_device_decides_nothing(kind: str):
+    bare = {"containers": [{"name": "a", "image": "x"}], "schedulerName": "hami-scheduler"}
+    metadata = {"name": "p", "annotations": {"nvidia.com/use-gputype": "A100"}}
+    was = {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": bare}
+    assert migrate(was).remarks == ()
+    bare["containers"][0]["resources"] = GPU
+    assert ("spec.schedulerName", "other-device-form") in decided(was)
+
+
+def test_a_share_by_an_annotation_alone_is_to_decide():
+    was = {**pod(), "metadata": {"name": "p", "annotations": {"gpu-fraction": "0.5"}}}
+    del was["spec"]["containers"][0]["resources"]
+    assert decided(was) == [("metadata.annotations[gpu-fraction]", "other-device-form")]
 
 
 def test_a_pod_of_another_scheduler_is_migrated():
