@@ -277,7 +277,7 @@ class _Patch:
         if not self._text[line:start].strip(" "):
             ends = [self._line_end(each.end) for at, each in keys.values() if at < start]
             # What stands at the top is of the document.
-            lead = self._lead(start, max(ends, default=0)) if line < start else line
+            lead = line if start == self._root.start else self._lead(start, max(ends, default=0))
             return _Edit(self._moved.get(start, lead), self._line_end(value.end), "")
         # The first key behind a dash: the next one takes its place.
         behind = [other for other, (at, _) in keys.items() if at > start]

@@ -81,6 +81,9 @@ def test_a_key_goes_with_its_line_alone():
         ("a:\n  # of a\n\n  b: 1\n  c: 2\n", "a:\n  # of a\n\n  c: 2\n"),
         ("a:\n  c: |\n    x\n    # y\n  b: 1\n", "a:\n  c: |\n    x\n    # y\n"),
         ("# licence\nb: 1\na: {c: 2}\n", "# licence\na: {c: 2}\n"),
+        ("a: {c: 2}\n# of b\n# and more\nb:\n  d: 1\n# of e\ne: 2\n", "a: {c: 2}\n# of e\ne: 2\n"),
+        ("a: {c: 2}\n# of b\nb: 1\n# of e\ne: 2\n", "a: {c: 2}\n"),
+        ("a: {c: 2}\n# a part\n\nb: 1\n# last\n", "a: {c: 2}\n# a part\n\n# last\n"),
     ],
 )
 def test_a_comment_right_above_a_key_goes_with_it_alone(before: str, after: str):
