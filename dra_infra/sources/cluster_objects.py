@@ -17,6 +17,7 @@ from dra_infra.migration.needs import Settings
 from dra_infra.migration.old_dra.objects import GROUP
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.workloads import find_kind
+from dra_infra.placement.objects import identity_of
 
 OWNED: Final = "owned-object"
 """The code of an object that a controller made."""
@@ -105,16 +106,14 @@ _Identity = tuple[str, str, str]
 
 def as_owner(manifest: Mapping[str, Any]) -> _Identity:
     """The object as `find_owner` names it."""
-    metadata = mapping(manifest.get("metadata"))
-    return str(manifest.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name"))
+    return str(manifest.get("kind")), *identity_of(manifest)
 
 
 def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
     """The controller that made an object; None for what nobody made."""
-    metadata = mapping(manifest.get("metadata"))
-    for each in mappings(metadata.get("ownerReferences")):
+    for each in mappings(mapping(manifest.get("metadata")).get("ownerReferences")):
         if each.get("controller") is True:
-            return str(each.get("kind")), str(metadata.get("namespace") or ""), str(each.get("name"))
+            return str(each.get("kind")), identity_of(manifest)[0], str(each.get("name"))
     return None
 
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,9 +139,10 @@ def is_part(manifest: Mapping[str, Any]) -> str:
 def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator[Problem]:
     """A warning for each object of a file that was written before: copies that were migrated and others are not told apart.
 
-    Two that kustomizations of their own have are two objects, and parts are none.
+    Where each of two has a kustomization that the other has not, they are two objects. A part of an object is no copy of it.
     """
-    seen: dict[tuple[str, ...], tuple[SourceObject, SourceObject]] = {}
+    seen: dict[tuple[str, ...], dict[tuple[frozenset[Path], str], SourceObject]] = {}
+    above = cache(lambda folder: frozenset(filter(is_kustomization, (folder, *folder.parents))))
     # What a program or a kustomization makes, and what a server names, is another object each time.
     for each in sources:
         manifest = each.manifest
@@ -148,16 +150,18 @@ def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator
         if not is_one or patches.of(each.file) or is_part(manifest):
             continue
         key = str(manifest.get("apiVersion")).rpartition("/")[0], *as_owner(manifest)
-        former = seen.get(key, ())
-        seen[key] = (former or (each,))[0], each
-        if twin := next((one for one in former if not _are_overlays(each.file, one.file)), None):
+        own = above(Path(each.file).parent), str(value_at(manifest, "metadata", "namespace") or "")
+        former = seen.setdefault(key, {})
+        if twin := next((one for other, one in former.items() if _is_copy(*own, *other)), None):
             yield written_twice(str(reference_to(manifest)), twin.start, each.start)
+        former.setdefault(own, each)
 
 
-def _are_overlays(*files: str) -> bool:
-    """True where each file has a kustomization beside or above it that the other has not."""
-    above = [{each for each in Path(file).parents if is_kustomization(each)} for file in files]
-    return bool(above[0] - above[1] and above[1] - above[0])
+def _is_copy(one: frozenset[Path], namespace: str, other: frozenset[Path], its: str) -> bool:
+    """True of two objects of one identity, each with the kustomizations around it and its namespace as it is written."""
+    # What has no namespace is in `default`, unless a kustomization may give it another.
+    is_there = namespace == its or not (one if its else other)
+    return is_there and (one <= other or other <= one)
 
 
 def migrate_sources(

@@ -14,7 +14,7 @@ from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.sources.files import read_sources
-from dra_infra.sources.patches import find_patches, migrate_sources, read_parts
+from dra_infra.sources.patches import find_patches, find_repeated, migrate_sources, read_parts
 
 SETTINGS = Settings(plugin=DevicePlugin())
 LIMITS = "spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
@@ -221,3 +221,41 @@ def test_no_kustomization_above_the_repository_is_asked(tmp_path: Path):
     (tmp_path / "repository" / ".git").mkdir()
     done, _ = migrate(tmp_path / "repository")
     assert done["serve.yaml"].added
+
+
+def copies(folder: Path, *names: str) -> list[str]:
+    """The files with an object that was there before."""
+    found = list(read_sources([str(folder / name) for name in names], io.BytesIO()))
+    sources = [each for each in found if not isinstance(each, Problem)]
+    problems = find_repeated(sources, find_patches([each.file for each in sources]))
+    return [str(Path(each.place.file).relative_to(folder)) for each in problems if each.place]
+
+
+OVERLAYS = ("dev/q.yaml", "prod/q.yaml", "qa/q.yaml", "prod/z.yaml")
+
+
+@pytest.mark.parametrize("names", [OVERLAYS, sorted(OVERLAYS)], ids=["as named", "sorted"])
+def test_a_copy_in_an_overlay_is_told_whatever_other_overlays_have_the_object(tmp_path: Path, names: Any):
+    for name in ("dev", "prod", "qa"):
+        put(tmp_path, **{f"{name}__kustomization": {}, f"{name}__q": WHOLE, f"{name}__z": WHOLE})
+    assert copies(tmp_path, *names) == ["prod/z.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("kustomization", "namespace", "again"),
+    [
+        ("b", "default", True),
+        ("", "default", True),
+        ("", "ml", False),
+        ("a", "default", False),
+        ("a", "", True),
+    ],
+)
+def test_without_a_namespace_an_object_is_in_the_default_one_unless_a_kustomization_may_give_it_another(
+    tmp_path: Path, kustomization: str, namespace: str, *, again: bool
+):
+    put(tmp_path, a__one=WHOLE, b__two={**WHOLE, "metadata": {"name": "serve", "namespace": namespace}})
+    if kustomization:
+        put(tmp_path, **{f"{kustomization}__kustomization": {"namespace": "team"}})
+    assert copies(tmp_path, "a/one.yaml", "b/two.yaml") == ["b/two.yaml"] * again
+    assert copies(tmp_path, "b/two.yaml", "a/one.yaml") == ["a/one.yaml"] * again
