@@ -517,6 +517,17 @@ def test_pods_that_a_kind_of_a_users_own_keeps_are_there_after_it_moved(
     assert [each.name for phase in found.phases for each in phase.evicted] == evicted
 
 
+@pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController"])
+def test_pods_that_a_plan_deletes_are_not_there_after_their_controller_moved(kind: str):
+    version = "apps/v1" if kind == "ReplicaSet" else "v1"
+    moved = deployment("a", 1, 8) | {"apiVersion": version, "kind": kind}
+    owners = [{"kind": kind, "name": "a", "controller": True}]
+    running = [bare_pod("a-1", 8, "hgx-h100-1", ownerReferences=owners)]
+    found = plan([moved], "hgx-h100 x 2", running=running)
+    assert [nodes for nodes, _ in moves(found)] == [("hgx-h100-0",), ("hgx-h100-1",)]
+    assert [each.name for phase in found.phases for each in phase.evicted] == []
+
+
 def of_daemon_set(name: str, node: str) -> dict[str, Any]:
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1", "controller": True}
     spec = daemon_set("d", 1)["spec"]["template"]["spec"]
@@ -907,3 +918,26 @@ def test_nodes_that_let_in_other_pods_or_more_of_them_are_not_alike():
     for name, each in (("pinned", pinned), ("large", large), ("spread", spread)):
         found, _ = sides.alike(list(find_pod_templates(each)))
         assert sorted(found) == groups[name]
+
+
+def test_nodes_with_room_for_more_pods_than_they_may_have_are_alike():
+    asked = deployment("a", 1, 0)
+    (container,) = asked["spec"]["template"]["spec"]["containers"]
+    container["resources"] = {"requests": {"memory": "1Mi"}}
+    fleet = unlike("hgx-h100 x 3", 4096)
+    first, *others = fleet.nodes
+    assert int(first.allocatable["pods"]) > 8
+    few = replace(first, allocatable={**first.allocatable, "pods": "8"})
+    found, is_exact = all_on_plugin(replace(fleet, nodes=(few, *others)), PLUGIN).alike(
+        list(find_pod_templates(asked))
+    )
+    assert (sorted(found), is_exact) == ([("hgx-h100-0",), ("hgx-h100-1", "hgx-h100-2")], False)
+
+
+def test_nodes_that_are_cordoned_are_like_others_for_pods_of_daemon_sets_alone():
+    fleet = load_fleet("hgx-h100 x 2", kubernetes="1.34")
+    first, second = fleet.nodes
+    sides = all_on_plugin(replace(fleet, nodes=(first, replace(second, unschedulable=True))), PLUGIN)
+    on_each, other = ([*find_pod_templates(each)] for each in (daemon_set("a", 8), deployment("a", 1, 8)))
+    assert sides.alike(on_each) == ([("hgx-h100-0", "hgx-h100-1")], True)
+    assert sorted(sides.alike([*on_each, *other])[0]) == [("hgx-h100-0",), ("hgx-h100-1",)]

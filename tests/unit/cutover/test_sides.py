@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.cutover.sides import GPU_DRIVER, Sides, all_on_plugin, as_it_is
+from dra_infra.cutover.sides import GPU_DRIVER, LABEL, Sides, all_on_plugin, as_it_is
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
@@ -211,6 +211,21 @@ def test_the_driver_stays_on_nodes_that_have_it():
     told = " ".join(each.what for each in (*first.steps, *first.back))
     assert "nowhere" not in told
     assert "uninstall" not in told
+
+
+def test_nodes_that_have_the_driver_alone_have_its_label_in_every_phase():
+    sides = half("hgx-h100 x 3", 0, 1)
+    for on_dra, wanted in ((set(), {"hgx-h100-2"}), ({"hgx-h100-0"}, {"hgx-h100-0", "hgx-h100-2"})):
+        nodes = sides.at(frozenset(on_dra)).nodes
+        assert {each.name for each in nodes if each.labels.get(LABEL) == "true"} == wanted
+
+
+def test_nodes_with_other_versions_are_alike_and_not_the_same_for_certain():
+    fleet = on_plugin(load_fleet("hgx-h100 x 2"), frozenset({"hgx-h100-0", "hgx-h100-1"}))
+    older = with_labels(fleet, driver_version__full="570.86.05", runtime_version__full="12.8").nodes[0]
+    both = ("hgx-h100-0", "hgx-h100-1")
+    assert as_it_is(fleet).alike([]) == ([both], True)
+    assert as_it_is(replace(fleet, nodes=(older, fleet.nodes[1]))).alike([]) == ([both], False)
 
 
 def in_a_domain(name: str) -> list[dict[str, Any]]:
@@ -419,6 +434,18 @@ def test_a_node_whose_gpus_have_different_mig_devices_is_not_guessed(amounts: di
     assert problem.code == "hardware-not-known"
     assert f"nvidia.com/mig-1g.10gb: {amounts['mig_1g_10gb']}" in problem.message
     assert "the same devices on each of 8 GPUs" in problem.message
+
+
+@pytest.mark.parametrize("resource", ["mig_1g_10gb", "mig_1g_10gb.shared"])
+def test_a_node_with_replicas_of_mig_devices_is_not_guessed(resource: str):
+    (node,) = (fleet := mig_node(**{resource: "32"})).nodes
+    product = "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb" + ("" if resource.endswith("shared") else "-SHARED")
+    shared = {"product": product, "replicas": "2", "sharing-strategy": "time-slicing"}
+    labels = {f"nvidia.com/mig-1g.10gb.{name}": value for name, value in shared.items()}
+    labels = {**node.labels, "nvidia.com/mig.strategy": "mixed", **labels}
+    with pytest.raises(FleetError) as raised:
+        as_it_is(replace(fleet, nodes=(replace(node, labels=labels),)))
+    assert [each.code for each in raised.value.problems] == ["hardware-not-known"]
 
 
 def test_a_resource_that_the_plugin_no_longer_gives_out_counts_for_nothing():
