@@ -341,7 +341,10 @@ def test_kinds_of_a_users_own_are_read_from_a_cluster(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setitem(KINDS, "example.com/v1", [("TrainingRun", "trainingruns", True)])
-    runs = [live("TrainingRun", "run", {"template": template(1)})]
+    claims = {"spec": {**template(0)["spec"], "resourceClaims": [{"name": "gpu"}]}}
+    made = {"run": template(1), "claims": claims, "idle": template(0)}
+    runs = [live("TrainingRun", name, {"template": each}) for name, each in made.items()]
+    runs += [live("TrainingRun", "made", {"template": template(1)}, owner=("Sweep", "sweep"))]
     named = cluster(server, tmp_path, {"example.com/v1/trainingruns": runs})
     kinds = {
         "kinds": [{"kind": "TrainingRun", "group": "example.com", "parts": [{"template": "spec.template"}]}]
@@ -353,3 +356,7 @@ def test_kinds_of_a_users_own_are_read_from_a_cluster(
         for each in json.loads(done.stdout)["objects"]
     }
     assert "resource-to-claim" in told["TrainingRun ml/run"]
+    assert told["TrainingRun ml/made"] == ["owned-object"]
+    program = migrate(*named, "--whole-gpus", "--kinds", "kinds.yaml", "--to", "components").stdout
+    imported = [each for each in ("run", "made", "claims", "idle") if f'import_="ml/{each}"' in program]
+    assert imported == ["run", "claims"]

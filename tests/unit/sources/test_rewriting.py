@@ -126,6 +126,14 @@ def test_items_of_a_list_change_go_and_come(tmp_path: Path):
     assert names(rewrite(text, changed).text) == ["x", "c", "new"]
 
 
+def test_a_comment_below_a_list_whose_items_go_stays_once(tmp_path: Path):
+    item = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n"
+    text = f"apiVersion: v1\nkind: List\nitems:\n{item}{item}# of two\n---\n{TWO}"
+    *gone, two = sources(tmp_path, text)
+    found = rewrite(text, [*(Replacement(each, None) for each in gone), same(two)]).text
+    assert found == f"apiVersion: v1\nkind: List\nitems: []\n# of two\n---\n{TWO}"
+
+
 def test_items_of_a_typed_list_go_on_not_to_say_what_they_are(tmp_path: Path):
     text = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n"
     (only,) = sources(tmp_path, text)
