@@ -15,7 +15,7 @@ from dra_infra.cli.printing import say, write_output
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ScaffoldError
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
 from dra_infra.program_writing.program import write_program
@@ -111,16 +111,18 @@ def program_of(
     for (index, _), remarks in zip(rows, program.remarks, strict=True):
         if remarks:
             result[index] = replace(result[index], remarks=(*result[index].remarks, *remarks))
+    for number in sorted((found.keys() | changed.keys()) - imported):
+        (index, _), each = rows[number], objects[number]
+        way = "leave object_name= out" if each["kind"] in _TAKEN_OVER else _APPLY
+        message = f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}"
+        told = Remark("", "decide", "not-taken-over", message, f"{way}, or delete it there before")
+        result[index] = replace(result[index], remarks=(*result[index].remarks, told))
     rest = len(objects) - program.components
     as_they_are = f"{count_of(rest, 'object')} as {'it is' if rest == 1 else 'they are'}"
     notes = [f"the program makes {count_of(program.components, 'component')}, and {as_they_are}"]
     notes += [
-        f"{reference_to(each)} is taken over and changed: `pulumi up` imports it, and updates it in place"
-        if number in taken
-        else f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}:"
-        f" {'leave object_name= out' if each['kind'] in _TAKEN_OVER else _APPLY}, or delete it there before"
-        for number, each in enumerate(objects)
-        if number in taken or number in (found.keys() | changed.keys()) - imported
+        f"{reference_to(objects[number])} is taken over and changed: `pulumi up` imports it, and updates it in place"
+        for number in taken
     ]
     writers: dict[str, list[str]] = {}
     for index in sorted(imported):

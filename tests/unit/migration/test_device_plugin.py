@@ -27,6 +27,7 @@ ELSEWHERE = {
     "document-not-rewritten": "tests/unit/cli/test_migrate.py",
     "hardware-not-known": "tests/unit/cutover/test_sides.py",
     "kept-as-object": "tests/unit/program_writing/test_programs.py",
+    "not-taken-over": "tests/unit/cli/test_migrate_program.py",
     "not-in-program": "tests/unit/cli/test_migrate_program.py",
     "values-to-claims": "test_chart_values.py",
     "values-need-template": "test_chart_values.py",
