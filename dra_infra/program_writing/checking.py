@@ -114,5 +114,5 @@ def _problem(path: str, message: str) -> Problem:
         path=path,
         code="not-in-program",
         message=message,
-        hint="take it out of the input, and apply it beside the program; nothing was written",
+        hint="correct it; or take it out of the input, and apply it beside the program; nothing was written",
     )

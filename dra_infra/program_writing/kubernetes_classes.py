@@ -107,7 +107,7 @@ def _types_at_top(api_version: str, kind: str) -> Mapping[str, Any]:
 
 
 def find_misfits(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Paths at which an object has a list or an object where the class of its kind has another type: Pulumi asserts that."""
+    """Paths at which an object has a list or an object where the class of its kind has another type, which Pulumi asserts, or a truth where that has a text."""
     types = _types_at_top(str(manifest["apiVersion"]), str(manifest["kind"]))
     for name, value in manifest.items():
         yield from _misfits(value, types.get(name, Any), name)
@@ -129,6 +129,9 @@ def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
     elif isinstance(value, Mapping) and (_types.is_input_type(kind) or origin in (dict, Mapping)):
         for name, each in value.items():
             yield from _misfits(each, known.get(name, arguments[1] if arguments else Any), f"{path}.{name}")
+    elif kind is str and isinstance(value, bool):
+        # No text, and no number, which a quantity may be.
+        yield path
     elif isinstance(value, Mapping | list) and kind is not Any:
         # Of several types one has to take it.
         types = arguments if origin is Union else ()

@@ -288,6 +288,8 @@ MISFITS = {
     "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{name: [b]}]}}": "spec.ports[0].name",
     "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selector: [b]}}": "spec.selector",
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: {c: d}}}": "data.b",
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: yes}}": "data.b",
+    "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {volumes: [{csi: {volumeAttributes: {b: true}}}]}}": "spec.volumes[0].csi.volumeAttributes.b",
     "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{targetPort: {b: 1}}]}}": "spec.ports[0].targetPort",
     "{apiVersion: example.com/v1, kind: Own, metadata: {name: a, labels: [b]}, spec: [1]}": "metadata.labels",
     "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, spec: {devices: [1]}}": "spec.devices",
@@ -296,7 +298,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("text", MISFITS)
-def test_a_list_or_object_that_the_class_of_its_kind_does_not_take_is_told_of_its_object_alone(text: str):
+def test_a_value_that_the_class_of_its_kind_does_not_take_is_told_of_its_object_alone(text: str):
     (problem,) = check_objects([*objects(SERVE), *objects(text)])
     assert (problem.code, problem.path) == ("not-in-program", f"{objects(text)[0]['kind']} a")
     assert f"{MISFITS[text]} is of another type" in problem.message
