@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -185,4 +186,26 @@ def _identify(owner: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _key(value: Any, *, is_shared: bool = False) -> str:
-    return json.dumps([value, is_shared], sort_keys=True)
+    normal = normal_claim(value) if isinstance(value, Mapping) else value
+    return json.dumps([normal, is_shared], sort_keys=True)
+
+
+def normal_claim(spec: Mapping[str, Any]) -> Any:
+    """The spec of a claim with the defaults that a server fills in, and without what it takes for nothing."""
+    filled = copy.deepcopy(dict(spec))
+    for request in mappings(mapping(filled.get("devices")).get("requests")):
+        for leaf in [request.get("exactly"), *mappings(request.get("firstAvailable"))]:
+            if not isinstance(leaf, dict):
+                continue
+            if leaf.setdefault("allocationMode", "ExactCount") == "ExactCount":
+                leaf.setdefault("count", 1)
+            for each in mappings(leaf.get("tolerations")):
+                each.setdefault("operator", "Equal")  # type: ignore[attr-defined]  # of the copy
+    return without_empty(filled)
+
+
+def without_empty(value: Any) -> Any:
+    """The value without fields that are null and without empty lists."""
+    if isinstance(value, Mapping):
+        return {key: without_empty(each) for key, each in value.items() if each is not None and each != []}
+    return [without_empty(each) for each in value] if isinstance(value, list) else value

@@ -6,7 +6,6 @@ filled in that a server fills in. Whatever differs stays the object that it is.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from dra_infra.catalog.drivers import newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.migration.claim_templates import normal_claim, without_empty
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.program_writing.said import CannotSayError, Said, check_fields, listed, make, same, texts_of
 from dra_infra.program_writing.selector_texts import attribute_code, read_selector
@@ -76,7 +76,7 @@ def read_claim(manifest: Mapping[str, Any], classes: Classes) -> ComponentCall:
     check_fields(spec, ("devices",), "spec")
     devices = mapping(spec.get("devices"))
     check_fields(devices, ("requests", "constraints", "config"), "spec.devices")
-    wanted = _normal(spec)
+    wanted = normal_claim(spec)
     used: list[str] = []
     requests = [_request(each, classes, used) for each in mappings(devices.get("requests"))]
     constraints = [_constraint(each) for each in mappings(devices.get("constraints"))]
@@ -87,7 +87,7 @@ def read_claim(manifest: Mapping[str, Any], classes: Classes) -> ComponentCall:
         try:
             asked = compile_mig_partition(MigWish(**wish))
             compiled = compile_claim(*asked, [each.value for each in configs])
-            if _normal(compiled.to_manifest()) == wanted:
+            if normal_claim(compiled.to_manifest()) == wanted:
                 shared = {} if is_template else {"shared": True}
                 return ComponentCall(
                     component="MigPartition", keywords={**wish, **shared, **rest}, requests=names
@@ -101,7 +101,7 @@ def read_claim(manifest: Mapping[str, Any], classes: Classes) -> ComponentCall:
         )
     except InvalidSpecError as error:
         raise CannotSayError(_tell(error.problems[0])) from error
-    if _normal(compiled.to_manifest()) != wanted:
+    if normal_claim(compiled.to_manifest()) != wanted:
         raise CannotSayError("it has what no argument says")
     return ComponentCall(
         component="GpuClaimTemplate" if is_template else "GpuClaim",
@@ -141,7 +141,7 @@ def read_class(manifest: Mapping[str, Any]) -> ComponentCall:
         compiled = compile_class(**{key: each.value for key, each in keywords.items()})
     except InvalidSpecError as error:
         raise CannotSayError(_tell(error.problems[0])) from error
-    if _without_empty(compiled.to_manifest()) != _without_empty(spec):
+    if without_empty(compiled.to_manifest()) != without_empty(spec):
         raise CannotSayError("its selectors are written in another way than a component writes them")
     named = NamedClass()
     named.object_name = mapping(manifest.get("metadata")).get("name")
@@ -321,11 +321,11 @@ def with_server_defaults(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """An object as it is compared: of a claim, with what a server fills in; of any, without fields that are null."""
     spec = mapping(manifest.get("spec"))
     if manifest.get("apiVersion") == API_VERSION and "devices" in spec:
-        return {**_without_null(manifest), "spec": _normal(spec)}
+        return {**_without_null(manifest), "spec": normal_claim(spec)}
     if manifest.get("apiVersion") == API_VERSION and isinstance(spec.get("spec"), Mapping):
         # Servers write metadata of claims that have none as an empty object.
         kept = {key: each for key, each in _without_null(spec).items() if key != "metadata" or each}
-        return {**_without_null(manifest), "spec": {**kept, "spec": _normal(spec["spec"])}}
+        return {**_without_null(manifest), "spec": {**kept, "spec": normal_claim(spec["spec"])}}
     result: Mapping[str, Any] = _without_null(manifest)
     return result
 
@@ -334,26 +334,6 @@ def _without_null(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_null(each) for key, each in value.items() if each is not None}
     return [_without_null(each) for each in value] if isinstance(value, list) else value
-
-
-def _normal(spec: Mapping[str, Any]) -> Any:
-    """The spec of a claim with the defaults that a server fills in, and without what it takes for nothing."""
-    filled = copy.deepcopy(dict(spec))
-    for request in mappings(mapping(filled.get("devices")).get("requests")):
-        for leaf in [request.get("exactly"), *mappings(request.get("firstAvailable"))]:
-            if not isinstance(leaf, dict):
-                continue
-            if leaf.setdefault("allocationMode", "ExactCount") == "ExactCount":
-                leaf.setdefault("count", 1)
-            for each in mappings(leaf.get("tolerations")):
-                each.setdefault("operator", "Equal")  # type: ignore[attr-defined]  # of the copy
-    return _without_empty(filled)
-
-
-def _without_empty(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_empty(each) for key, each in value.items() if each is not None and each != []}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 _CONFIGS: Final = (

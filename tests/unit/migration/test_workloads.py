@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from typing import Any
@@ -709,6 +710,16 @@ def test_objects_that_get_their_names_from_the_server_share_no_claim():
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "p-"}, "spec": pod_spec(1)}
     (done,) = migrate_objects([pod], under_mps(4))
     assert {(each.code, each.outcome) for each in done.remarks} == {("mps-replicas", "decide")}
+
+
+@pytest.mark.parametrize(("count", "new"), [(1, []), (2, [("ml", "a-deployment-gpu")])])
+def test_a_template_of_an_earlier_run_is_used_again_with_what_the_server_filled_in(count: int, new: Any):
+    (first,) = migrate_objects([workload("Deployment", "a", 1)], WHOLE)
+    (there,) = json.loads(json.dumps(first.added))
+    (request,) = there["spec"]["spec"]["devices"]["requests"]
+    request["exactly"] |= {"allocationMode": "ExactCount", "count": count}
+    *_, again = migrate_objects([there, workload("Deployment", "a", 1)], WHOLE)
+    assert template_places(again) == new
 
 
 def test_a_claim_of_an_earlier_run_gets_no_more_pods():
