@@ -136,7 +136,7 @@ def test_a_program_written_beside_a_snapshot_takes_over_what_the_cluster_has(
     dra_infra("snapshot", "--kubeconfig", str(cluster.kubeconfig), "--output", str(snapshot))
     objects_file.write_text(yaml.safe_dump_all(made(2)))
     files = str(objects_file), "--to", "components", "--snapshot", str(snapshot)
-    dra_infra("migrate", *files, "--output", str(tmp_path / "infra"))
+    dra_infra("migrate", *files, "--output", str(tmp_path / "infra"), exit_code=1)
     program = (tmp_path / "infra" / "__main__.py").read_text()
     assert program.count("import_=") == len(same)
 
@@ -166,6 +166,15 @@ spec:
   template:
     metadata: {{labels: {{app: web}}}}
     spec: {{containers: [{{name: main, image: "registry.example.com/web:1"}}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: node, namespace: {namespace}}}
+spec:
+  selector: {{matchLabels: {{app: node}}}}
+  template:
+    metadata: {{labels: {{app: node}}}}
+    spec: {{serviceAccountName: default, containers: [{{name: main, image: "registry.example.com/node:1"}}]}}
 """
 
 
@@ -230,10 +239,10 @@ def made_by(manager: str, lab: Lab, api: Api) -> dict[str, Any]:
     )
 
 
-def program_of(was: Any, folder: Path) -> str:
+def program_of(was: Any, folder: Path, *, exit_code: int = 0) -> str:
     file = folder / "live.json"
     file.write_text(json.dumps(was))
-    program = dra_infra("migrate", str(file), "--whole-gpus", "--to", "components")
+    program = dra_infra("migrate", str(file), "--whole-gpus", "--to", "components", exit_code=exit_code)
     return program[program.index('"""Objects of a cluster') :]
 
 
@@ -270,7 +279,7 @@ def test_fields_of_another_manager_would_stay_beside_the_claim(
     lab: Lab, cluster_api: Api, tmp_path: Path
 ) -> None:
     was = made_by("helm", lab, cluster_api)
-    assert "import_=" not in program_of(was, tmp_path)
+    assert "import_=" not in program_of(was, tmp_path, exit_code=1)
 
     # As if kubectl had written it: that is why it is not taken over.
     for each in was["metadata"]["managedFields"]:
@@ -282,8 +291,8 @@ def test_fields_of_another_manager_would_stay_beside_the_claim(
     assert (resources["limits"].get("nvidia.com/gpu"), resources["claims"]) == ("1", [{"name": "gpu"}])
 
 
-def dra_infra(*arguments: str) -> str:
-    """Runs the command, which must succeed, and returns what it prints."""
+def dra_infra(*arguments: str, exit_code: int = 0) -> str:
+    """Runs the command, which must end with that code, and returns what it prints."""
     result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == exit_code, result.output
     return result.stdout
