@@ -38,6 +38,7 @@ _WRITTEN: Final = (
 _ANNOTATIONS: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
 )
 """Annotations that kubectl and controllers write: the first has all of the old object in it."""
 
@@ -202,11 +203,14 @@ def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         return manifest
     kept = _without(metadata, _WRITTEN)
     _narrow(kept, "annotations", lambda held: _without(held, _ANNOTATIONS))
+    kind, is_manual = manifest.get("kind"), value_at(manifest, "spec", "manualSelector") is True
+    names = ("kubernetes.io/metadata.name",) if kind == "Namespace" else _OF_JOBS if kind == "Job" else ()
+    _narrow(kept, "labels", lambda held: _without(held, () if is_manual else names))
     if isinstance(kept.get("finalizers"), list):
         kept["finalizers"] = [each for each in kept["finalizers"] if each != _FINALIZER]
     cleaned = {key: each for key, each in kept.items() if each or key != "finalizers"}
     made = {**_without(manifest, ("status",)), "metadata": cleaned}
-    _narrow(made, "spec", _SPECS.get(str(manifest.get("kind")), _of_template), keep=True)
+    _narrow(made, "spec", _SPECS.get(str(kind), _of_template), keep=kind != "Namespace")
     return made
 
 
@@ -228,7 +232,7 @@ def _of_pod(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The spec of a Pod without its node and without what admission adds (plugin/pkg/admission/serviceaccount)."""
     tokens = [str(each.get("name")) for each in mappings(spec.get("volumes"))]
     tokens = [each for each in tokens if each.startswith("kube-api-access-")]
-    made = _without(spec, ("nodeName",))
+    made = _without(_of_template(spec), ("nodeName",))
     for key in ("containers", "initContainers"):
         if isinstance(made.get(key), list):
             made[key] = [_of_container(each, tokens) for each in made[key]]
@@ -271,8 +275,9 @@ def _of_job(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_template(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A spec whose templates have no `creationTimestamp: null`, which every server before 1.35 gives out."""
-    made = dict(spec)
+    """A spec without the older name of its account; its templates without `creationTimestamp: null`, which servers before 1.35 write."""
+    is_same = spec.get("serviceAccountName") == spec.get("serviceAccount")
+    made = _without(spec, ("serviceAccount",) if is_same else ())
     for key in ("template", "jobTemplate"):
         if isinstance(made.get(key), Mapping):
             made[key] = dict(made[key])
@@ -287,7 +292,16 @@ def _of_claim_template(spec: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-_SPECS: Final = {"Pod": _of_pod, "Job": _of_job, "ResourceClaimTemplate": _of_claim_template}
+def _of_namespace(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return _without(spec, ("finalizers",))
+
+
+_SPECS: Final = {
+    "Pod": _of_pod,
+    "Job": _of_job,
+    "Namespace": _of_namespace,
+    "ResourceClaimTemplate": _of_claim_template,
+}
 """By kind, the functions that take out what servers write into a spec; of other kinds only metadata of templates goes."""
 
 

@@ -119,6 +119,23 @@ def test_a_job_is_written_without_the_selector_that_servers_refuse():
     assert done.manifest["spec"]["template"]["metadata"] == {"labels": labels}
 
 
+def test_what_servers_write_into_single_kinds_is_left_out():
+    space = read("Namespace", "ml") | {"apiVersion": "v1", "spec": {"finalizers": ["kubernetes"]}}
+    space["metadata"]["labels"]["kubernetes.io/metadata.name"] = "ml"
+    assert without_written(space)["metadata"]["labels"] == {"app": "serve"}
+    assert "spec" not in without_written(space)
+    daemons = read("DaemonSet", "d")
+    daemons["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = "1"
+    daemons["spec"]["template"]["spec"] |= {"serviceAccount": "a", "serviceAccountName": "a"}
+    assert without_written(daemons)["metadata"]["annotations"] == {"team": "ml"}
+    assert without_written(daemons)["spec"]["template"]["spec"].keys() == {"containers", "serviceAccountName"}
+    job = read("Job", "train")
+    job["metadata"]["labels"] |= {"controller-uid": "u", "batch.kubernetes.io/job-name": "train"}
+    assert without_written(job)["metadata"]["labels"] == {"app": "serve"}
+    job["spec"]["manualSelector"] = True
+    assert without_written(job)["metadata"]["labels"] == job["metadata"]["labels"]
+
+
 def test_claims_and_their_templates_are_read_without_what_servers_wrote():
     claim = {**read("ResourceClaim", "c"), "apiVersion": "resource.k8s.io/v1", "spec": {"devices": {}}}
     claim["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
