@@ -43,6 +43,7 @@ from dra_infra.cli.simulate import describe
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, to_data, write_lines
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.kubernetes.api.manifests import is_name_made_up, name_of
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.bridge import bridge_classes
@@ -241,6 +242,10 @@ def run(
     codes = {told.code for each in migrated for told in each.remarks}
     if settings.mps_memory and "mps-replicas" not in codes:
         notes.append("--mps-memory had no effect: no pod asks for a replica under MPS")
+    made_up = [name_of(each) for each in manifests if is_name_made_up(each)]
+    if made_up and output is not None and to != "components":
+        why = "Pulumi makes them up in each run; write others before you apply the files"
+        notes.append(f"no server takes {join_words(dict.fromkeys(made_up))} as names: {why}")
     notes += said_by
     data = to_data(planned) if planned else None
     report = replace(report, notes=notes, plan=data, problems=problems, not_seen=not_seen)

@@ -14,10 +14,11 @@ from dra_infra.cli.init_project import files_of_program, write_whole
 from dra_infra.cli.printing import say, write_output
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ScaffoldError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping, mappings
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
+from dra_infra.program_writing.kubernetes_classes import stem_of
 from dra_infra.program_writing.program import write_program
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
 from dra_infra.sources.cluster_objects import GIVES_WAY, find_writers, managers_of, without_written
@@ -132,6 +133,9 @@ def program_of(
         f"{who} has what is taken over too, and what one of the two deletes is gone; leave to one: {join_words(names)}"
         for who, names in writers.items()
     ]
+    if drawn := [reference_to(each) for each in objects if stem_of(each) and not is_name_made_up(each)]:
+        why = "server-side apply takes none, so Pulumi makes the name up"
+        notes.append(f"metadata.generateName of {join_words(drawn)} is not in the program: {why}")
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
 
 

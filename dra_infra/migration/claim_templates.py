@@ -114,7 +114,9 @@ class OwnTemplates:
         metadata = mapping(owner.get("metadata"))
         self._names = names
         self.namespaces = namespaces
-        self._stem = str(metadata.get("name") or metadata.get("generateName") or "").rstrip("-.")
+        # What Pulumi names is called `train-*`.
+        stem = str(metadata.get("name") or metadata.get("generateName") or "").partition("-*")[0]
+        self._stem = stem.rstrip("-.")
         self._owner: _Owner = (
             *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
             *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),

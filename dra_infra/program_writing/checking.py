@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, holds_marker, is_name_made_up, mapping
+from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, holds_marker, is_name_made_up, mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.claims import with_server_defaults
-from dra_infra.program_writing.kubernetes_classes import find_misfits
-from dra_infra.program_writing.program import is_typed
+from dra_infra.program_writing.kubernetes_classes import find_misfits, is_typed, stem_of
 
 _SECONDS = 300.0
 
@@ -47,26 +47,37 @@ def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[
         # Of literals and calls of components; no text of a manifest is code in it, which tests hold.
         exec(compile(text, "__main__.py", "exec"), {"__name__": "__main__"})  # noqa: S102
 
+    if problems := list(_find_left_names(text, objects)):
+        return problems
     try:
         made = synth_function(program, timeout=_SECONDS)
     except (ProgramError, SyntaxError, RecursionError, MemoryError) as error:
         why = error.problems[0].message if isinstance(error, ProgramError) else str(error)
         return [_problem("program", f"the program does not run: {why:.300}")]
-    left = [_comparable(each.manifest) for each in made.objects]
+    names = _made_up_names([each.manifest for each in made.objects])
+    left = [_comparable(each.manifest, names) for each in made.objects]
     return [
         _problem(str(_reference(each)), "Pulumi would make another object of it")
-        for each in _missing(objects, left)
+        for each in _missing(objects, _made_up_names(objects), left)
     ]
 
 
+def _find_left_names(text: str, objects: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
+    """Objects whose names Pulumi makes up, and which a text in the program has all the same."""
+    why = "Pulumi makes its name up, and a text has it in a way that no reference says; give it metadata.name"
+    for each, written in zip(objects, WrittenNames(objects).manifests, strict=True):
+        if is_name_made_up(each) and str(mapping(written["metadata"])["name"]) in text:
+            yield _problem(str(_reference(each)), why)
+
+
 def _missing(
-    objects: Sequence[Mapping[str, Any]], made: list[Mapping[str, Any]]
+    objects: Sequence[Mapping[str, Any]], names: Collection[str], made: list[Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
     by_name: dict[ObjectRef, list[Mapping[str, Any]]] = {}
     for each in made:
         by_name.setdefault(_reference(each), []).append(each)
     for each in objects:
-        wanted = _comparable(each)
+        wanted = _comparable(each, names)
         candidates = by_name.get(_reference(wanted), [])
         found = next((other for other in candidates if _is_same(wanted, other)), None)
         if found is None:
@@ -75,13 +86,17 @@ def _missing(
             candidates.remove(found)
 
 
-def _comparable(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object with defaults, and without a name where its name is made up for each run."""
-    result = dict(with_server_defaults(manifest))
+def _made_up_names(objects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset(str(each["metadata"]["name"]) for each in objects if is_name_made_up(each))
+
+
+def _comparable(manifest: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    """The object with defaults, with one word for *names* that are made up for each run, and as Pulumi names what a server would name."""
+    result: dict[str, Any] = _with_one_name(with_server_defaults(manifest), names)
     metadata = dict(mapping(result.get("metadata")))
-    if is_name_made_up(manifest) or "generateName" in metadata:
-        metadata.pop("name", None)
-        metadata.pop("annotations", None)
+    if stem_of(manifest) and "generateName" in metadata:
+        del metadata["generateName"]
+        metadata |= {"name": "*", "annotations": {**mapping(metadata.get("annotations")), AUTONAMED: "true"}}
     # A component has it on an object that it takes over.
     annotations = {key: value for key, value in mapping(metadata.get("annotations")).items() if key != FORCE}
     if annotations != metadata.get("annotations"):
@@ -89,6 +104,14 @@ def _comparable(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         metadata |= {"annotations": annotations} if annotations else {}
     result["metadata"] = metadata
     return result
+
+
+def _with_one_name(value: Any, names: Collection[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _with_one_name(each, names) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_one_name(each, names) for each in value]
+    return "*" if isinstance(value, str) and value in names else value
 
 
 def _is_same(one: Any, other: Any) -> bool:

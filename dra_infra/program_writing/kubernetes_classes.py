@@ -1,9 +1,10 @@
-"""Finds the class of pulumi-kubernetes for a kind of objects, and what its constructor takes."""
+"""Finds the class of pulumi-kubernetes for a kind of objects, what its constructor takes, and names of its resources."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -11,6 +12,12 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 
 from pulumi import _types
 from pydantic.alias_generators import to_snake
+
+from dra_infra.kubernetes.api.manifests import AUTONAMED, is_name_made_up, mapping
+
+CUSTOM_RESOURCE: Final = "k8s.apiextensions.CustomResource"
+ANY_RESOURCE: Final = "pulumi.CustomResource"
+"""Makes what has fields beside metadata and spec."""
 
 
 class TypedData(NamedTuple):
@@ -68,6 +75,22 @@ def find_class(api_version: str, kind: str) -> KubernetesClass | None:
 def argument_of(field: str) -> str:
     """The argument for a field at the top of an object."""
     return to_snake(field)
+
+
+def function_for(
+    version: str, kind: str, fields: Mapping[str, Any]
+) -> tuple[str, Mapping[str, TypedData | None]]:
+    """The function that makes an object as it is, the class of its kind or one for any kind, and types of its arguments."""
+    known = find_class(version, kind)
+    if known is not None and {argument_of(each) for each in fields} <= known.arguments.keys():
+        return known.function, known.arguments
+    return CUSTOM_RESOURCE if set(fields) <= {"metadata", "spec"} else ANY_RESOURCE, {}
+
+
+def is_typed(manifest: Mapping[str, Any]) -> bool:
+    """Checks that an object that is written as it is would be of a class that holds its fields to types."""
+    fields = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    return function_for(str(manifest["apiVersion"]), str(manifest["kind"]), fields)[0] != ANY_RESOURCE
 
 
 _NESTED: Final = re.compile(r"ForwardRef\('(?:_(\w+)\.(\w+)\.)?(\w+ArgsDict)'\)")
@@ -137,3 +160,49 @@ def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
         types = arguments if origin is Union else ()
         if all(any(_misfits(value, each, path)) for each in types):
             yield path
+
+
+Stems = tuple[str, Sequence[str], bool]
+"""The function that makes a resource, names that it may have, the best first, and whether the first is the object's own."""
+
+
+def choose_names(stems: Mapping[int, Stems]) -> dict[int, str]:
+    """The name of each resource: the first of its own that no other of its type would have."""
+    chosen: dict[int, str] = {}
+    taken: set[tuple[str, str]] = set()
+    for level in range(3):
+        left = {index: (each[0], each[1][level]) for index, each in stems.items() if index not in chosen}
+        wanted = Counter(left.values())
+        own = Counter(key for index, key in left.items() if not level and stems[index][2])
+        for index, key in left.items():
+            is_alone = wanted[key] == 1 or (own[key] == 1 and not level and stems[index][2])
+            if is_alone and key not in taken:
+                chosen[index] = key[1]
+        taken |= {(stems[index][0], name) for index, name in chosen.items()}
+    for index, (function, names, _) in stems.items():
+        number = 1
+        # One object twice.
+        while index not in chosen:
+            number += 1
+            if (key := (function, f"{names[2]}-{number}")) not in taken:
+                taken.add(key)
+                chosen[index] = key[1]
+    return chosen
+
+
+def stem_of(manifest: Mapping[str, Any]) -> str:
+    """The name of the resource of an object that has no name; empty where it has one."""
+    metadata = mapping(manifest.get("metadata"))
+    if is_name_made_up(manifest):
+        return str(metadata["name"]).partition("-*")[0]
+    start = "" if metadata.get("name") else str(metadata.get("generateName") or "")
+    return start and (start.rstrip("-.") or "object")
+
+
+def without_name(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of an object that Pulumi names."""
+    annotations = {
+        key: each for key, each in mapping(metadata.get("annotations")).items() if key != AUTONAMED
+    }
+    rest = {key: each for key, each in metadata.items() if key not in ("name", "generateName", "annotations")}
+    return {**rest, "annotations": annotations} if annotations else rest

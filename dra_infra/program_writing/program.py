@@ -7,13 +7,26 @@ import keyword
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.names import LABEL_LENGTH
 from dra_infra.migration.outcomes import Remark
 from dra_infra.program_writing.claims import Classes, ComponentCall, read_claim, read_class, read_taint_rule
-from dra_infra.program_writing.kubernetes_classes import TypedData, argument_of, fields_of, find_class
+from dra_infra.program_writing.kubernetes_classes import (
+    ANY_RESOURCE,
+    CUSTOM_RESOURCE,
+    Stems,
+    TypedData,
+    argument_of,
+    choose_names,
+    fields_of,
+    function_for,
+    stem_of,
+    without_name,
+)
 from dra_infra.program_writing.pods import ClaimOfProgram, attach_claims, is_pod_spec, uses_claims
 from dra_infra.program_writing.python_text import Call, Name, depth_of, plain, write
 from dra_infra.program_writing.said import CannotSayError
@@ -27,10 +40,7 @@ _CLAIM_FIELDS: Final = {
 _CHANGED: Final = "# In the cluster: `pulumi up` imports it as it is there, and then changes it to this.\n"
 _HEAD: Final = '"""Objects of a cluster, as `dra-infra migrate` wrote them."""\n'
 _GROUP: Final = "resource.k8s.io/"
-_CUSTOM_RESOURCE: Final = "k8s.apiextensions.CustomResource"
 _OPTIONS: Final = "pulumi.ResourceOptions"
-_ANY_RESOURCE: Final = "pulumi.CustomResource"
-"""Makes what has fields beside metadata and spec."""
 
 
 class WrittenProgram(NamedTuple):
@@ -81,13 +91,19 @@ def write_program(
         imported: Positions of objects that are taken over, for they are in a cluster.
         changed: Those of them that are not as they are here.
     """
-    statements = _Writer(objects, imported).write()
+    made_up = {index: stem for index, each in enumerate(objects) if (stem := stem_of(each))}
+    # Names as they could be, so that components take them.
+    written = WrittenNames(objects).manifests
+    first = _Writer(written, imported, made_up, {})
+    first.write()
+    # What each resource is called depends on what the others are called, and never on their order.
+    statements = _Writer(written, imported, made_up, choose_names(first.stems)).write()
     used = {index for each in statements for index in each.uses}
     body = "\n\n".join(_texts(statements, used, changed))
     calls = [statement.call.function for statement in statements]
     theirs = {
         "pulumi": any(
-            each == _ANY_RESOURCE or "opts" in statement.call.keywords
+            each == ANY_RESOURCE or "opts" in statement.call.keywords
             for each, statement in zip(calls, statements, strict=True)
         ),
         "pulumi_kubernetes as k8s": any(each.startswith("k8s.") for each in calls),
@@ -95,7 +111,7 @@ def write_program(
     blocks = [
         [
             *(["import json"] if "json.loads(" in body else []),
-            *(["from importlib.metadata import version"] if _ANY_RESOURCE in calls else []),
+            *(["from importlib.metadata import version"] if ANY_RESOURCE in calls else []),
         ],
         [f"import {name}" for name, is_used in theirs.items() if is_used],
         ["import dra_infra as dra"] if any(each.startswith("dra.") for each in calls) else [],
@@ -123,13 +139,16 @@ def _assignments(statement: _Statement, *, is_used: bool) -> Iterator[tuple[str,
 
 
 def _ordered(statements: Sequence[_Statement]) -> list[int]:
-    """Positions in the order of the program. Nothing uses what uses it."""
+    """Positions in the order of the program. Nothing uses what uses it; texts that only look so give a program that does not run."""
     order: dict[int, None] = {}
+    seen: set[int] = set()
 
     def put(index: int) -> None:
-        for each in statements[index].uses:
-            put(each)
-        order.setdefault(index)
+        if index not in seen:
+            seen.add(index)
+            for each in statements[index].uses:
+                put(each)
+            order.setdefault(index)
 
     for index in range(len(statements)):
         put(index)
@@ -139,9 +158,18 @@ def _ordered(statements: Sequence[_Statement]) -> list[int]:
 class _Writer:
     """The names that are taken so far, and what refers to what."""
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]], imported: Collection[int]) -> None:
+    def __init__(
+        self,
+        objects: Sequence[Mapping[str, Any]],
+        imported: Collection[int],
+        made_up: Mapping[int, str],
+        names: Mapping[int, str],
+    ) -> None:
         self._objects = objects
         self._imported = imported
+        self._made_up = made_up
+        self._names = names
+        self.stems: dict[int, Stems] = {}
         self._variables = {
             "dra",
             "k8s",
@@ -152,13 +180,16 @@ class _Writer:
             *keyword.softkwlist,
             *dir(builtins),
         }
-        self._names: set[tuple[str, str]] = set()
         self._statements: dict[int, _Statement] = {}
         self._namespaces: dict[str, int] = {}
         self._classes: dict[str, int] = {}
         self._known_classes: dict[str, Any] = {}
         self._claims: dict[str, dict[tuple[str, str], ClaimOfProgram]] = {}
         self._claim_indexes: dict[str, int] = {}
+        self._variables_of = {index: self._variable(stem) for index, stem in made_up.items()}
+        self._named: dict[str, list[int]] = {}
+        for index in made_up:
+            self._named.setdefault(str(_metadata(objects[index]).get("name")), []).append(index)
 
     def write(self) -> list[_Statement]:
         """A statement for each object."""
@@ -169,8 +200,8 @@ class _Writer:
             kinds.setdefault(f"{group}/{kind}", []).append(index)
         for index in kinds.get("core/Namespace", ()):
             name = str(_metadata(self._objects[index]).get("name"))
-            self._write_object(index, variable=self._variable(name))
-            if self._statements[index].call.function != _ANY_RESOURCE:
+            self._write_object(index, variable=self._variables_of.get(index) or self._variable(name))
+            if self._statements[index].call.function != ANY_RESOURCE:
                 self._namespaces.setdefault(name, index)
         for index in kinds.get("dra/DeviceClass", ()):
             self._write_class(index)
@@ -186,6 +217,7 @@ class _Writer:
 
     def _write_class(self, index: int) -> None:
         try:
+            self._check_name(index)
             found = read_class(self._objects[index])
         except CannotSayError as error:
             self._write_object(index, _kept(str(error)))
@@ -198,6 +230,7 @@ class _Writer:
 
     def _write_taint_rule(self, index: int) -> None:
         try:
+            self._check_name(index)
             self._write_component(index, read_taint_rule(self._objects[index]))
         except CannotSayError as error:
             self._write_object(index, _kept(str(error)))
@@ -206,6 +239,7 @@ class _Writer:
         manifest = self._objects[index]
         classes: Classes = self._known_classes
         try:
+            self._check_name(index)
             found = read_claim(manifest, classes)
         except CannotSayError as error:
             self._write_object(index, _kept(str(error)))
@@ -217,6 +251,10 @@ class _Writer:
         if key not in here:
             here[key] = ClaimOfProgram(statement.variable, str(statement.call.arguments[0]), found.requests)
             self._claim_indexes[statement.variable] = index
+
+    def _check_name(self, index: int) -> None:
+        if index in self._made_up:
+            raise CannotSayError("Pulumi makes its name up, and a component has one by its content")
 
     def _write_component(self, index: int, found: ComponentCall) -> _Statement:
         metadata = _metadata(self._objects[index])
@@ -246,8 +284,11 @@ class _Writer:
         manifest = self._objects[index]
         version, kind = str(manifest["apiVersion"]), str(manifest["kind"])
         fields = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
-        function, arguments = _function_for(version, kind, fields)
+        if index in self._made_up:
+            fields["metadata"] = without_name(fields["metadata"])
+        function, arguments = function_for(version, kind, fields)
         name = self._name(index, f"{version}:{kind}")
+        variable = variable or self._variables_of.get(index, "")
         statement = _Statement(variable=variable, call=Call(function), remarks=remarks)
         self._statements[index] = statement
         if depth_of(fields) == depth_of(plain(fields)):
@@ -261,7 +302,7 @@ class _Writer:
                 fields["metadata"] = {**fields["metadata"], "namespace": namespace}
         else:
             fields = {key: plain(value) for key, value in fields.items()}
-        if function == _ANY_RESOURCE:
+        if function == ANY_RESOURCE:
             token = f"kubernetes:{'' if '/' in version else 'core/'}{version}:{kind}"
             # Of the version of the typed classes, or the engine would start a second provider.
             options = {"version": Name('version("pulumi-kubernetes")'), **self._import_of(index)}
@@ -270,7 +311,7 @@ class _Writer:
             statement.call = Call(function, [token, name, held], {"opts": opts})
             return
         keywords = {argument_of(key): value for key, value in fields.items()}
-        if function == _CUSTOM_RESOURCE:
+        if function == CUSTOM_RESOURCE:
             keywords = {"api_version": version, "kind": kind, **keywords}
         if options := self._import_of(index):
             keywords["opts"] = Call(_OPTIONS, keywords=options)
@@ -284,6 +325,14 @@ class _Writer:
         uses.append(index)
         return Name(f'{self._statements[index].variable}.metadata["name"]')
 
+    def refer(self, text: str, uses: list[int]) -> Any:
+        """The text, or the name of the one object that it is the name of, where Pulumi makes that up."""
+        found = self._named.get(text, ())
+        if len(found) != 1:
+            return text
+        uses.append(found[0])
+        return Name(f'{self._variables_of[found[0]]}.metadata["name"]')
+
     def claims_of(self, namespace: str) -> Mapping[tuple[str, str], ClaimOfProgram]:
         """The claims of the program that pods of a namespace can use."""
         return self._claims.get(namespace, {})
@@ -293,20 +342,19 @@ class _Writer:
         return self._claim_indexes[variable]
 
     def _name(self, index: int, function: str, *, is_label: bool = False) -> str:
-        """A name of a resource that no other of its type has: the object's, with its namespace where that is not enough."""
+        """The name of a resource, of what `choose_names` chooses from: the object's, with its namespace, and with a digest of both."""
         metadata = _metadata(self._objects[index])
-        name = str(metadata.get("name") or metadata.get("generateName") or self._objects[index]["kind"])
-        stems = [name, f"{metadata.get('namespace', 'object')}-{name}"]
-        if is_label:
-            plain_stems = (re.sub("[^a-z0-9-]", "-", each)[: LABEL_LENGTH - 5].strip("-") for each in stems)
-        else:
-            plain_stems = (re.sub("[^A-Za-z0-9_.-]", "-", each)[:253].strip("-.") for each in stems)
-        first, second = (each or "object" for each in plain_stems)
-        for stem in (first, second, *(f"{second}-{number}" for number in range(2, len(self._objects) + 2))):
-            if (function, stem) not in self._names:
-                self._names.add((function, stem))
-                return stem
-        raise AssertionError(function)
+        name = self._made_up.get(index) or str(metadata.get("name") or self._objects[index]["kind"])
+        namespace = str(metadata.get("namespace", "object"))
+        namespace = self._made_up.get(self._namespaces.get(namespace, -1), namespace)
+        length, others = (LABEL_LENGTH - 5, "[^a-z0-9-]") if is_label else (253, "[^A-Za-z0-9_.-]")
+        digest = sha256(f"{namespace}/{metadata.get('name') or name}".encode()).hexdigest()[:8]
+        first, second, third = (
+            re.sub(others, "-", text)[:room].strip("-" if is_label else "-.") or "object"
+            for text, room in ((name, length), (f"{namespace}-{name}", length), (name, length - 9))
+        )
+        self.stems[index] = function, (first, second, f"{third}-{digest}"), first == name
+        return self._names.get(index, first)
 
     def _variable(self, name: str) -> str:
         stem = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_") or "object"
@@ -341,7 +389,7 @@ class _Attaching:
         if isinstance(value, list):
             return [self.code_of(each, data) for each in value]
         if not isinstance(value, Mapping):
-            return value
+            return self._writer.refer(value, self._statement.uses) if isinstance(value, str) else value
         if not is_pod_spec(value) or not uses_claims(value, self._claims):
             return self._spelt(value, data)
         found = attach_claims(value, self._claims)
@@ -373,22 +421,6 @@ class _Attaching:
             spelling, kind = fields.get(key, (key, None))
             result[spelling] = self.code_of(each, kind)
         return result
-
-
-def _function_for(
-    version: str, kind: str, fields: Mapping[str, Any]
-) -> tuple[str, Mapping[str, TypedData | None]]:
-    """The function that makes an object as it is, the class of its kind or one for any kind, and types of its arguments."""
-    known = find_class(version, kind)
-    if known is not None and {argument_of(each) for each in fields} <= known.arguments.keys():
-        return known.function, known.arguments
-    return _CUSTOM_RESOURCE if set(fields) <= {"metadata", "spec"} else _ANY_RESOURCE, {}
-
-
-def is_typed(manifest: Mapping[str, Any]) -> bool:
-    """Checks that an object that is written as it is would be of a class that holds its fields to types."""
-    fields = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
-    return _function_for(str(manifest["apiVersion"]), str(manifest["kind"]), fields)[0] != _ANY_RESOURCE
 
 
 def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

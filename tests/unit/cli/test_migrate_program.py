@@ -14,6 +14,7 @@ from dra_infra.cli.migrate_program import program_of
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
+from dra_infra.migration.outcomes import Migrated
 from dra_infra.program.synth import synth
 from dra_infra.sources.cluster_objects import migrate_read
 from tests.contract.documents import ROOT
@@ -310,6 +311,40 @@ def test_what_has_no_kind_is_told_and_no_program_is_written(folder: Path):
     assert done.returncode == 1
     assert "not-in-program" in done.stderr
     assert not (folder / "infra").exists()
+
+
+DRAWN = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "train-", "namespace": "ml"}}
+
+
+def test_a_name_that_a_server_would_draw_is_told_as_one_that_pulumi_makes_up():
+    named = {**DRAWN, "metadata": {"name": "train", "generateName": "train-"}}
+    program = program_of([Migrated(manifest=DRAWN), Migrated(manifest=named)], [DRAWN, named])
+    assert program.problems == []
+    (told,) = [each for each in program.notes if "generateName" in each]
+    assert told.startswith("metadata.generateName of Job ml/train- is not in the program: ")
+    assert program.text.count("generate_name") == 1
+
+
+UNNAMED = """
+import pulumi_kubernetes as k8s
+k8s.batch.v1.Job(
+    "train",
+    spec={"template": {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}},
+)
+"""
+
+
+def test_a_program_without_names_becomes_one_without_and_files_with_them_are_told(folder: Path):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+    (folder / "mine" / "__main__.py").write_text(UNNAMED)
+    done = migrate(folder, "mine", "--whole-gpus", "--to", "components", "--output", "infra")
+    assert done.returncode == 0
+    assert "-*" not in (folder / "infra" / "__main__.py").read_text()
+    assert "as names" not in done.stderr
+    done = migrate(folder, "mine", "--whole-gpus", "--output", "claims")
+    assert "no server takes train-* as names: Pulumi makes them up in each run" in done.stderr
+    assert "train-*-gpu" not in done.stderr
 
 
 THERE = """\

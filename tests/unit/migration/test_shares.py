@@ -19,9 +19,8 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.migration.device_plugin import DevicePlugin, read_plugin_config
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
-from dra_infra.migration.node_labels import read_nodes
 from dra_infra.migration.outcomes import Migrated
-from dra_infra.migration.plugin_configs import FoundConfig, hold_to_nodes, read_plugin_configs
+from dra_infra.migration.plugin_configs import FoundConfig, hold_to_nodes, read_nodes, read_plugin_configs
 from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
 

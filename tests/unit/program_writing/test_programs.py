@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from dra_infra.documents.yaml import read_manifests, write_manifests
+from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.checking import check_objects, check_program_text
 from dra_infra.program_writing.program import write_program
 from tests.contract.documents import ROOT
@@ -273,6 +275,139 @@ def test_objects_of_one_name_get_names_of_their_own():
     text = write_program(both).text
     assert 'other_serve = dra.GpuClaimTemplate(\n    "other-serve",' in text
     assert made_by(text) == sorted_objects(both)
+
+
+def named(text: str) -> dict[tuple[str, str, str], str]:
+    """The name of the resource that makes each object, by kind, namespace and name."""
+
+    def program() -> None:
+        exec(compile(text, "__main__.py", "exec"), {"__name__": "__main__"})  # noqa: S102
+
+    return {
+        (each.ref.kind, each.ref.namespace, each.ref.name): each.urn.rpartition("::")[2]
+        for each in synth_function(program).objects
+    }
+
+
+def template(name: str, namespace: str) -> dict[str, Any]:
+    (found,) = objects(SERVE)[2:3]
+    return {**found, "metadata": {"name": name, "namespace": namespace}}
+
+
+LONG = "a-very-long-name-of-a-deployment-that-some-template-made-for-a-team"
+CROWDED = [
+    *objects(SERVE)[1:],
+    *objects(SERVE.replace("ml", "other"))[1:3],
+    *(template(name, "ml") for name in ("1st-tmpl", "1st.tmpl", f"{LONG}-gpu", f"{LONG}-side-gpu", "other-serve")),
+    template("alone", "ml"),
+]  # fmt: skip
+
+
+def test_what_a_resource_is_called_does_not_depend_on_the_order():
+    found = named(write_program(CROWDED).text)
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(CROWDED, len(CROWDED))  # noqa: S311
+        assert named(write_program(shuffled).text) == found
+    assert len({(kind, name) for (kind, _, _), name in found.items()}) == len(found)
+
+
+def test_all_that_have_one_name_get_their_namespace_and_none_that_is_alone():
+    found = named(write_program(CROWDED).text)
+    assert found["Deployment", "ml", "serve"] == "ml-serve"
+    assert found["Deployment", "other", "serve"] == "other-serve"
+    assert found["ResourceClaimTemplate", "ml", "serve"] == "ml-serve"
+    assert found["ResourceClaimTemplate", "ml", "alone"] == "alone"
+    assert found["ResourceClaimTemplate", "ml", "other-serve"] == "other-serve"
+    assert found["ResourceClaimTemplate", "other", "serve"].startswith("serve-")
+    assert found["ResourceClaimTemplate", "ml", "1st-tmpl"] == "1st-tmpl"
+    assert found["ResourceClaimTemplate", "ml", "1st.tmpl"] == "ml-1st-tmpl"
+
+
+MADE_UP = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-*, annotations: {pulumi.com/autonamed: "true"}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: auto-*, namespace: team-*, annotations: {pulumi.com/autonamed: "true", a: b}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpu, namespace: team-*}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train-*, namespace: team-*, annotations: {pulumi.com/autonamed: "true"}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: c, image: i, envFrom: [{configMapRef: {name: auto-*}}], resources: {claims: [{name: gpu}]}}]
+      resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+"""
+
+
+def test_names_that_pulumi_makes_up_are_left_to_it_and_referred_to():
+    found = objects(MADE_UP)
+    program = write_program(found)
+    assert "-*" not in program.text
+    assert "autonamed" not in program.text
+    assert '"config_map_ref": {"name": auto.metadata["name"]}' in program.text
+    assert 'namespace=team.metadata["name"]' in program.text
+    assert (program.components, program.remarks[2]) == (1, ())
+    assert check_program_text(program.text, found) == []
+    assert made_by(program.text) == sorted_objects(found)
+
+
+def test_made_up_names_of_one_resource_name_are_told_apart():
+    again = MADE_UP.replace("auto-*", "auto-*-1a2b3c4d").replace(
+        "name: gpu, namespace", "name: own, namespace"
+    )
+    found = [*objects(MADE_UP), *objects(again)[1:3]]
+    program = write_program(found)
+    names = [value for (kind, _, _), value in named(program.text).items() if kind == "ConfigMap"]
+    assert sorted(each[:5] for each in names) == ["auto-", "auto-"]
+    assert check_program_text(program.text, found) == []
+
+
+def test_a_namespace_whose_name_is_made_up_tells_objects_of_one_name_apart_by_its_resource():
+    elsewhere = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "auto", "namespace": "other"}}
+    found = [*objects(MADE_UP), elsewhere]
+    program = write_program(found)
+    assert 'k8s.core.v1.ConfigMap(\n    "team-auto",' in program.text
+    assert 'k8s.core.v1.ConfigMap("other-auto",' in program.text
+    assert check_program_text(program.text, found) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("image: i,", "image: i, args: [http://auto-*.team],", ["ConfigMap team-*/auto-*"]),
+        ("a: b", "auto-*: b", ["ConfigMap team-*/auto-*"]),
+        ("restartPolicy: Never", "hostname: train-*", ["program"]),
+    ],
+)
+def test_a_text_with_a_made_up_name_that_no_reference_says_is_told(old: str, new: str, told: list[str]):
+    found = objects(MADE_UP.replace(old, new))
+    problems = check_program_text(write_program(found).text, found)
+    assert [(each.code, each.path) for each in problems] == [("not-in-program", each) for each in told]
+
+
+def test_a_made_up_name_that_two_objects_have_is_told_where_a_text_has_it():
+    found = [*objects(MADE_UP), *objects(MADE_UP.replace("kind: ConfigMap", "kind: Secret"))[1:2]]
+    problems = check_program_text(write_program(found).text, found)
+    assert [each.path for each in problems] == ["ConfigMap team-*/auto-*", "Secret team-*/auto-*"]
+
+
+def test_what_a_server_names_is_named_by_pulumi_for_server_side_apply_takes_no_other():
+    found = objects(
+        "{apiVersion: batch/v1, kind: Job, metadata: {generateName: train-, labels: {a: b}}, spec: {}}"
+    )
+    text = write_program(found).text
+    assert 'k8s.batch.v1.Job("train", metadata={"labels": {"a": "b"}}, spec={})\n' in text
+    assert check_program_text(text, found) == []
 
 
 def test_a_number_that_pulumi_rounds_is_told():
