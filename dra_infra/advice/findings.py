@@ -35,6 +35,10 @@ class Finding(NamedTuple):
 
 def clauses(text: str) -> tuple[str, ...]:
     """The parts of an expression between `&&` outside of brackets; the whole when `||` or `?` joins them looser."""
+    return _split(text, "&&", ("||", "?"))
+
+
+def _split(text: str, wanted: str, looser: tuple[str, ...]) -> tuple[str, ...]:
     parts: list[str] = []
     depth, start = 0, 0
     for match in _JOINTS.finditer(text):
@@ -43,21 +47,25 @@ def clauses(text: str) -> tuple[str, ...]:
             depth += 1
         elif joint in _CLOSING:
             depth -= 1
-        elif depth == 0 and (joint == "||" or (joint == "?" and _is_choice(text, match.start()))):
-            return (text.strip(),)
-        elif depth == 0 and joint == "&&":
+        elif depth == 0 and joint in (wanted, *looser) and (joint != "?" or _is_choice(text, match.start())):
+            if joint != wanted:
+                return (text.strip(),)
             parts.append(text[start : match.start()].strip())
             start = match.end()
     return (*parts, text[start:].strip())
 
 
-def clause_with(text: str, word: str) -> str:
-    """The first clause of *text* in which *word* is, on one line; empty when it is too long to be quoted."""
-    for clause in clauses(text):
-        if word in clause:
-            line = " ".join(clause.split())
-            return line if len(line) <= MAX_QUOTED else ""
-    return ""
+def guarded_clause(text: str, word: str, guard: str) -> str:
+    """The first clause of *text* in which *word* is, with a guard before each read in it, on one line; empty when it is too long to be quoted."""
+    line = next((" ".join(each.split()) for each in clauses(text) if word in each), "")
+    if not line or len(line) > MAX_QUOTED:
+        return ""
+    if len(_split(line, "?", ())) > 1:
+        return f"{guard} && ({line})"
+    return " || ".join(
+        f"{guard} && {each}" if word in each and not each.startswith(f"{guard} &&") else each
+        for each in _split(line, "||", ())
+    )
 
 
 def show(text: str) -> str:

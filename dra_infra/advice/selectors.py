@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.advice.findings import Finding, Place, clause_with, show
+from dra_infra.advice.findings import Finding, Place, guarded_clause, show
 from dra_infra.advice.product_names import check_products
 from dra_infra.advice.reach import Reach, Step, advance, reach_of_class
 from dra_infra.advice.study import Study, find_warnings, study
@@ -276,12 +276,12 @@ def _check_read(place: Place, step: Step, pins: Pins) -> Iterator[Finding]:
 
 def _unguarded(place: Place, lacking: Sequence[DeviceType | None], step: Step) -> Finding:
     guard = f"has({place.cel})"
-    clause = clause_with(step.study.text, place.identifier)
+    clause = guarded_clause(step.study.text, place.identifier, guard)
     return Finding(
         "cel-unguarded-read",
         f"{place.section} {place.name} is read without a test that it exists{_who(place, lacking, step.other_driver)}: "
         "one device without it ends the scheduling of the whole pod",
-        f"write {guard} && {clause}" if clause else f"put {guard} && in front",
+        f"write {clause}" if clause else f"put {guard} && in front of the test that reads it",
     )
 
 

@@ -396,6 +396,6 @@ def _unguarded(read: Read) -> Problem:
         code="cel-unguarded-read",
         message=f"{read.kind} {read.domain}/{read.identifier} is read without a test that it exists: "
         "on a device that lacks it, the whole pod is not scheduled",
-        hint=f"put has({place}.{read.identifier}) && in front",
+        hint=f"put has({place}.{read.identifier}) && in front of the test that reads it",
         severity="warning",
     )

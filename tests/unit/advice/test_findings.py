@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.advice.findings import clause_with, clauses, show
+from dra_infra.advice.findings import clauses, guarded_clause, show
 from dra_infra.advice.problems import explain_refusal
 from dra_infra.kubernetes.cel.check import check_expression
 
@@ -37,8 +37,21 @@ def test_any_text_has_clauses(text):
 
 
 def test_long_clauses_are_not_quoted():
-    assert clause_with("a && bc\n  == 1", "bc") == "bc == 1"
-    assert clause_with("a" * 500, "a") == ""
+    assert guarded_clause("a && bc\n  == 1", "bc", "has(bc)") == "has(bc) && bc == 1"
+    assert guarded_clause("a" * 500, "a", "has(a)") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a || b > 1", "a || g && b > 1"),
+        ("g && b || b > 1 && c", "g && b || g && b > 1 && c"),
+        ("a ? b > 1 : c", "g && (a ? b > 1 : c)"),
+        ("a && (c || b)", "g && (c || b)"),
+    ],
+)
+def test_a_guard_binds_no_looser_than_what_it_guards(text: str, written: str):
+    assert guarded_clause(text, "b", "g") == written
 
 
 def test_texts_are_bounded():

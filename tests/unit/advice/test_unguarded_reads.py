@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 import dra_infra as dra
+from dra_infra.advice.findings import clauses
 
 GPU = "device.attributes['gpu.nvidia.com']"
 ARCHITECTURE = f"{GPU}.architecture == 'Hopper'"
@@ -119,11 +122,11 @@ def test_reads_of_drivers_that_are_not_known_need_a_guard(inputs):
 
 @pytest.mark.parametrize("before", [dra.gpu.product.exists(), dra.driver("gpu.nvidia.com")], ids=repr)
 def test_a_selector_in_python_says_whose_devices_come_here(inputs, before):
-    for given in (
+    for texts in (
         (before.expression(), ARCHITECTURE),
         ((before & dra.cel(ARCHITECTURE)).expression(),),
     ):
-        (problem,) = unguarded(inputs.of_selector(*given, of="elsewhere"))
+        (problem,) = unguarded(inputs.of_selector(*texts, of="elsewhere"))
         assert "nothing before it" not in problem.message
         assert "VFIO devices have none" in problem.message
 
@@ -141,6 +144,46 @@ def test_another_attribute_of_a_driver_that_is_not_known_is_no_guard(inputs):
 def test_the_hint_shows_the_clause_with_its_guard(inputs):
     (problem,) = unguarded(inputs.of_selector(f"{ARCHITECTURE} && {ROOT}"))
     assert problem.hint == (f'write has(device.attributes["resource.kubernetes.io"].pcieRoot) && {ROOT}')
+
+
+H100 = f"{GPU}.productName == 'NVIDIA H100 80GB HBM3'"
+GUARD = 'has(device.capacity["gpu.nvidia.com"].memory)'
+TESTS = st.sampled_from(
+    [MEMORY, ARCHITECTURE, H100, "true", f"{GUARD} && {H100}", f"{GPU}[?'profile'].hasValue()"]
+)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 0) -> str:
+    form = draw(st.sampled_from(["test", "&&", "||", "?", "!", "()"])) if depth < 3 else "test"
+    if form == "test":
+        return draw(TESTS)
+    one, other = draw(expressions(depth + 1)), draw(expressions(depth + 1))
+    return {
+        "?": f"({other}) ? {one} : {other}",
+        "!": f"!({one})",
+        "()": f"({one})",
+    }.get(form, f"{one} {form} {other}")
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(expressions())
+@example(f"{H100} || {MEMORY}")
+@example(f"{GUARD} && {H100} || {MEMORY}")
+@example(f"{MEMORY} ? {MEMORY} : {H100}")
+def test_what_the_hint_says_is_written_passes(inputs, expression):
+    for problem in unguarded(inputs.of_selector(expression)):
+        verb, _, written = problem.hint.partition(" ")
+        if verb == "write":
+            parts = clauses(expression)
+            place = next(index for index, each in enumerate(parts) if "memory" in each)
+            expression = " && ".join([*parts[:place], written, *parts[place + 1 :]])
+    assert not [each for each in unguarded(inputs.of_selector(expression)) if each.hint.startswith("write")]
+
+
+def test_a_guard_stands_in_the_alternative_that_reads(inputs):
+    (problem,) = unguarded(inputs.of_selector(f"{GUARD} && {H100} || {MEMORY}"))
+    assert problem.hint == f"write {GUARD} && {H100} || {GUARD} && {MEMORY}"
 
 
 def test_derived_attributes_are_read_after_the_selectors(inputs):

@@ -128,7 +128,7 @@ def test_an_expression_may_end_in_an_attribute_that_is_true_or_false():
 def test_a_read_without_a_guard_is_a_warning_that_shows_the_guard():
     (problem,) = check_expression(f"{A}.x == 1", path="select").problems
     assert (problem.code, problem.severity, problem.path) == ("cel-unguarded-read", "warning", "select")
-    assert problem.hint == f"put has({A}.x) && in front"
+    assert problem.hint == f"put has({A}.x) && in front of the test that reads it"
 
 
 READS = [
