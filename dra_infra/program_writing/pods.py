@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from dra_infra.components import pod_specs
@@ -82,9 +84,26 @@ def attach_claims(pod: Mapping[str, Any], claims: Claims) -> AttachedPod | None:
         if claim := _claim_of(entry, claims):
             found += _attachments(pod, entry, claim)
     rest = _without(pod, found)
-    if not found or _attached(rest, found) != pod:
-        return None
-    return AttachedPod(rest, [(each.claim.variable, _keywords(each, rest)) for each in found])
+    for calls in (found, _in_order(pod, found)):
+        if calls and _attached(rest, calls) == pod:
+            return AttachedPod(rest, [(each.claim.variable, _keywords(each, rest)) for each in calls])
+    return None
+
+
+def _in_order(pod: Mapping[str, Any], found: Sequence[_Attachment]) -> list[_Attachment]:
+    """The calls in an order in which each container gets its claims as it has them; none where there is no such order."""
+    calls = {(each.entry["name"], each.request): each for each in found}
+    order = TopologicalSorter[tuple[Any, str | None]](dict.fromkeys(calls, ()))
+    for container in (*mappings(pod.get("initContainers")), *mappings(pod["containers"])):
+        claims = mappings(mapping(container.get("resources")).get("claims"))
+        named = [(each.get("name"), each.get("request")) for each in claims]
+        keys = [key for key in named if all(isinstance(each, str | None) for each in key) and key in calls]
+        for before, after in pairwise(keys):
+            order.add(after, before)
+    try:
+        return [calls[key] for key in order.static_order()]
+    except CycleError:
+        return []
 
 
 def _claim_of(entry: Mapping[str, Any], claims: Claims) -> ClaimOfProgram | None:

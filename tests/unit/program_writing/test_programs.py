@@ -159,6 +159,41 @@ spec:
     assert made_by(text) == sorted_objects(found)
 
 
+BOTH = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: pair}
+spec: {devices: {requests: [{name: big, exactly: {deviceClassName: gpu.nvidia.com}}, {name: small, exactly: {deviceClassName: gpu.nvidia.com}}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: work}
+spec:
+  initContainers: [{name: side, image: i, restartPolicy: Always, resources: {claims: [{name: p, request: small}]}}]
+  containers: [{name: main, image: i, resources: {claims: [{name: p, request: big}, {name: p, request: small}]}}]
+  resourceClaims: [{name: p, resourceClaimName: pair}]
+"""
+
+
+def test_two_requests_of_one_claim_are_attached_in_the_order_of_the_container_that_has_both():
+    found = objects(BOTH)
+    program = write_program(found)
+    assert program.remarks == [(), ()]
+    calls = [line for line in program.text.splitlines() if ".attach(" in line]
+    assert ['request="big"' in each for each in calls] == [True, False]
+    assert made_by(program.text) == sorted_objects(found)
+
+
+@pytest.mark.parametrize(
+    "claims", ["[{name: p, request: small}, {name: p, request: big}]", "[{name: p, request: big}, {name: p, request: [x]}]"]
+)  # fmt: skip
+def test_requests_that_two_containers_have_in_two_orders_stay_as_they_are(claims: str):
+    found = objects(BOTH.replace("[{name: p, request: small}]", claims))
+    program = write_program(found)
+    assert [each.code for each in program.remarks[1]] == ["kept-as-object"]
+    assert ".attach(" not in program.text
+
+
 def test_an_entry_that_attach_does_not_take_is_written_as_it_is():
     found = objects(
         SERVE.replace("{name: gpu, resourceClaim", "{name: gpu.5gb, resourceClaim").replace(
