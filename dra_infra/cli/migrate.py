@@ -209,7 +209,9 @@ def run(
             # Where nothing is written, a program that is migrated passes with its secrets.
             migrated = mark_unwritten(sources, migrated, is_written=is_written)
         tell("writing")
-        done = _write(sources, migrated, others, problems, to=to, cluster=cluster, kinds=known)
+        done = _write(
+            sources, migrated, others, problems, to=to, cluster=cluster, kinds=known, kubernetes=kubernetes
+        )
         migrated, problems = done.migrated, done.problems
         judged = judge(manifests, migrated, others, target, driver, there, known)
         report = _report(sources, migrated, judged, [each.minor for each in target.releases])
@@ -280,6 +282,7 @@ def _write(
     to: str,
     cluster: Snapshot | None,
     kinds: WorkloadKinds | None,
+    kubernetes: str | None,
 ) -> _Written:
     """Files, or the program, of what was migrated; no program where objects could not be read."""
     if to != "components":
@@ -305,7 +308,7 @@ def _write(
     once = {index for index in same - left_out if runs_once(sources[index].manifest)}
     gone = others | left_out | once
     there = [replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)]
-    program = program_of(there, [each.manifest for each in sources], running)
+    program = program_of(there, [each.manifest for each in sources], running, kubernetes)
     # What nobody applies is not in the program, and is not gone.
     both = zip(program.migrated, migrated, strict=True)
     result = [replace(made, manifest=each.manifest) for made, each in both]

@@ -18,6 +18,7 @@ from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping, mapping
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
+from dra_infra.program_writing.claims import of_minor
 from dra_infra.program_writing.kubernetes_classes import stem_of
 from dra_infra.program_writing.program import write_program
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
@@ -74,6 +75,7 @@ def program_of(
     migrated: Sequence[Migrated],
     before: Sequence[Mapping[str, Any]],
     running: Iterable[Mapping[str, Any]] = (),
+    kubernetes: str | None = None,
 ) -> MigratedProgram:
     """The program of what a migration made; objects that were taken out are not in it.
 
@@ -81,6 +83,7 @@ def program_of(
         migrated: What became of each object.
         before: Each as it was: those that were read from a cluster are taken over where that can be.
         running: Objects of the cluster. Components take over those that are the same there.
+        kubernetes: The minor that the program is for, where one is named.
     """
     rows = [
         (index, each)
@@ -88,7 +91,7 @@ def program_of(
         for each in (*done.added, done.manifest)
         if each is not None
     ]
-    objects = [without_written(each) for _, each in rows]
+    objects = [of_minor(without_written(each), kubernetes) for _, each in rows]
     if problems := check_objects(objects):
         return MigratedProgram("", list(migrated), [], problems)
     there = {_key(each): each for each in running if each.get("kind") in _TAKEN_OVER}
@@ -107,9 +110,12 @@ def program_of(
         metadata = mapping(objects[number].get("metadata"))
         annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
         objects[number] = {**objects[number], "metadata": {**metadata, "annotations": annotations}}
-    program = write_program(objects, imported=imported, changed=taken)
+    program = write_program(objects, imported=imported, changed=taken, kubernetes=kubernetes)
     result = list(migrated)
-    for (index, _), remarks in zip(rows, program.remarks, strict=True):
+    for (index, was), now, remarks in zip(rows, objects, program.remarks, strict=True):
+        if (version := was.get("apiVersion")) != now["apiVersion"]:
+            message = f"{version} is {now['apiVersion']}, which Kubernetes {kubernetes} serves"
+            remarks = (*remarks, Remark("apiVersion", "changed", "old-version", message))  # noqa: PLW2901
         if remarks:
             result[index] = replace(result[index], remarks=(*result[index].remarks, *remarks))
     for number in sorted((found.keys() | changed.keys()) - imported):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from dra_infra.catalog.drivers import newest
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.migration.claim_templates import normal_claim, without_empty
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.program_writing.said import CannotSayError, Said, check_fields, listed, make, same, texts_of
@@ -154,14 +154,32 @@ def read_class(manifest: Mapping[str, Any]) -> ComponentCall:
     )
 
 
-def read_taint_rule(manifest: Mapping[str, Any]) -> ComponentCall:
-    """The component that makes a DeviceTaintRule, for the newest minor whose version it is written in.
+def of_minor(manifest: Mapping[str, Any], kubernetes: str | None) -> Mapping[str, Any]:
+    """A DeviceTaintRule in the version that a minor serves, unless it says what that lacks; any other object as it is."""
+    group, _, version = str(manifest.get("apiVersion")).rpartition("/")
+    if kubernetes is None or (group, manifest.get("kind")) != ("resource.k8s.io", "DeviceTaintRule"):
+        return manifest
+    lacks_effect = kubernetes == "1.34" and value_at(manifest, "spec", "taint", "effect") == "None"
+    gone = {"deviceClassName", "selectors"} & mapping(value_at(manifest, "spec", "deviceSelector")).keys()
+    wanted = _version_of_rules(kubernetes)
+    is_kept = version == wanted or lacks_effect or gone
+    return manifest if is_kept else {**manifest, "apiVersion": f"{group}/{wanted}"}
+
+
+def _version_of_rules(kubernetes: str) -> str:
+    return ClusterTarget(kubernetes=kubernetes).releases[0].newest_version("DeviceTaintRule")
+
+
+def read_taint_rule(manifest: Mapping[str, Any], kubernetes: str | None = None) -> ComponentCall:
+    """The component that makes a DeviceTaintRule: for *kubernetes*, or the newest minor whose version it is written in.
 
     Raises:
         CannotSayError: When none makes this very object.
     """
     version = str(manifest["apiVersion"])
-    target = ClusterTarget(kubernetes=_TAINT_RULES.get(version.rpartition("/")[2], "1.37"))
+    word = version.rpartition("/")[2]
+    is_asked = kubernetes is not None and _version_of_rules(kubernetes) == word
+    target = ClusterTarget(kubernetes=kubernetes if is_asked else _TAINT_RULES.get(word, "1.37"))
     _check_object(manifest, ("apiVersion", "kind", "metadata", "spec"), version)
     spec, metadata = mapping(manifest.get("spec")), mapping(manifest.get("metadata"))
     taint, selector = mapping(spec.get("taint")), mapping(spec.get("deviceSelector"))

@@ -79,7 +79,11 @@ class _Statement:
 
 
 def write_program(
-    objects: Sequence[Mapping[str, Any]], *, imported: Collection[int] = (), changed: Collection[int] = ()
+    objects: Sequence[Mapping[str, Any]],
+    *,
+    imported: Collection[int] = (),
+    changed: Collection[int] = (),
+    kubernetes: str | None = None,
 ) -> WrittenProgram:
     """Writes a program that makes *objects*: the same one each time.
 
@@ -90,14 +94,15 @@ def write_program(
         objects: Manifests as plain data, each with apiVersion and kind.
         imported: Positions of objects that are taken over, for they are in a cluster.
         changed: Those of them that are not as they are here.
+        kubernetes: The minor that it is for.
     """
     made_up = {index: stem for index, each in enumerate(objects) if (stem := stem_of(each))}
     # Names as they could be, so that components take them.
     written = WrittenNames(objects).manifests
-    first = _Writer(written, imported, made_up, {})
+    first = _Writer(written, imported, made_up, {}, kubernetes)
     first.write()
     # What each resource is called depends on what the others are called, and never on their order.
-    statements = _Writer(written, imported, made_up, choose_names(first.stems)).write()
+    statements = _Writer(written, imported, made_up, choose_names(first.stems), kubernetes).write()
     used = {index for each in statements for index in each.uses}
     body = "\n\n".join(_texts(statements, used, changed))
     calls = [statement.call.function for statement in statements]
@@ -164,11 +169,13 @@ class _Writer:
         imported: Collection[int],
         made_up: Mapping[int, str],
         names: Mapping[int, str],
+        kubernetes: str | None,
     ) -> None:
         self._objects = objects
         self._imported = imported
         self._made_up = made_up
         self._names = names
+        self._kubernetes = kubernetes
         self.stems: dict[int, Stems] = {}
         self._variables = {
             "dra",
@@ -231,7 +238,7 @@ class _Writer:
     def _write_taint_rule(self, index: int) -> None:
         try:
             self._check_name(index)
-            self._write_component(index, read_taint_rule(self._objects[index]))
+            self._write_component(index, read_taint_rule(self._objects[index], self._kubernetes))
         except CannotSayError as error:
             self._write_object(index, _kept(str(error)))
 

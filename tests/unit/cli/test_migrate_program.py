@@ -325,6 +325,39 @@ def test_a_name_that_a_server_would_draw_is_told_as_one_that_pulumi_makes_up():
     assert program.text.count("generate_name") == 1
 
 
+RULE = """\
+apiVersion: resource.k8s.io/v1alpha3
+kind: DeviceTaintRule
+metadata: {name: service}
+spec: {deviceSelector: {pool: node-a}, taint: {key: example.com/x, effect: NoExecute}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("minor", "old", "new", "version"),
+    [
+        ("1.37", "", "", "v1"),
+        ("1.36", "", "", "v1beta2"),
+        ("1.34", "", "", "v1alpha3"),
+        ("1.37", "key:", 'value: "", key:', "v1"),
+        ("1.37", "pool: node-a", "deviceClassName: a", "v1alpha3"),
+        ("1.34", "v1alpha3", "v1", "v1alpha3"),
+    ],
+)
+def test_a_taint_rule_is_written_for_the_minor_that_is_named(
+    folder: Path, minor: str, old: str, new: str, version: str
+):
+    (rule,) = read_manifests(RULE.replace(old, new))
+    program = program_of([Migrated(manifest=rule)], [rule], kubernetes=minor)
+    assert program.problems == []
+    remarks = [each for each in program.migrated[0].remarks if each.code == "old-version"]
+    assert bool(remarks) == (rule["apiVersion"] != f"resource.k8s.io/{version}")
+    if "dra.DeviceTaint" in program.text:
+        assert f'kubernetes="{minor}"' in program.text
+    else:
+        assert f"k8s.resource.{version}.DeviceTaintRule(" in program.text
+
+
 UNNAMED = """
 import pulumi_kubernetes as k8s
 k8s.batch.v1.Job(

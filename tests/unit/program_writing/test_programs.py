@@ -14,6 +14,7 @@ import yaml
 from dra_infra.documents.yaml import read_manifests, write_manifests
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.checking import check_objects, check_program_text
+from dra_infra.program_writing.claims import of_minor
 from dra_infra.program_writing.program import write_program
 from tests.contract.documents import ROOT
 from tests.unit.program_writing.program_cases import made_by, rows, sorted_objects
@@ -253,6 +254,12 @@ def test_a_taint_rule_is_a_component_for_a_minor_of_its_version(version: str, mi
     assert f'target=dra.ClusterTarget(kubernetes="{minor}")' in program.text
     assert made_by(program.text) == sorted_objects(found)
     assert check_program_text(program.text, found) == []
+
+
+@pytest.mark.parametrize(("minor", "version"), [("1.34", "v1"), ("1.35", "v1alpha3")])
+def test_a_taint_rule_with_an_effect_that_a_minor_lacks_keeps_its_version(minor: str, version: str):
+    (found,) = objects(RULE.replace("NoExecute", '"None"'))
+    assert of_minor(found, minor)["apiVersion"] == f"resource.k8s.io/{version}"
 
 
 @pytest.mark.parametrize(
