@@ -30,7 +30,7 @@ from dra_infra.migration.plugin_configs import (
     read_plugin_configs,
     tell_plugin,
 )
-from dra_infra.output.wording import nearest
+from dra_infra.output.wording import join_words, nearest
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program_objects import NotSeen
 from dra_infra.sources.cluster_objects import as_owner, find_owner
@@ -43,6 +43,9 @@ from dra_infra.sources.files import (
     read_sources,
 )
 from dra_infra.sources.patches import Patches, find_patches, find_repeated, read_parts
+
+_MADE: Final = ("Pulumi.yaml", "objects.yaml")
+"""Files that `--output` gets for what is made, and that the input need not have."""
 
 _HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
 
@@ -158,15 +161,15 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
     """Read the objects in *paths*, as `read_sources` does, and those that programs and kustomizations make.
 
     What is named twice, or lies in a folder that is named too, is read once. An input without any object is a problem.
-    The folder *unread* is left out of those around it, and told: what an earlier run wrote to it is no input.
+    The folder *unread* is left out of those around it, and told: what an earlier run wrote to it is no input. Other files there are not seen.
 
     Raises:
         ProgramError: The codes of `Making.make`.
     """
     sources: list[SourceObject] = []
     problems: list[Problem] = []
-    not_seen: list[NotSeen] = []
-    for path in _without_repeats(paths, making, unread):
+    inputs, not_seen = _without_repeats(paths, making, unread)
+    for path in inputs:
         if making.makes(path):
             made, found, hidden = making.make(path)
             sources, problems, not_seen = [*sources, *made], [*problems, *found], [*not_seen, *hidden]
@@ -188,10 +191,12 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
     return Inputs(sources, problems, patches, not_seen)
 
 
-def _without_repeats(paths: Sequence[str], making: Making, unread: Path | None) -> list[str]:
-    """The inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*."""
+def _without_repeats(
+    paths: Sequence[str], making: Making, unread: Path | None
+) -> tuple[list[str], list[NotSeen]]:
+    """The inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*, of which the second tells."""
     real: dict[str, str] = {}
-    left_out = False
+    left_out: dict[str, None] = {}
     for path in paths:
         is_folder = path != "-" and not making.makes(path) and Path(path).is_dir()
         found = files_in(Path(path)) if is_folder else ()
@@ -199,16 +204,28 @@ def _without_repeats(paths: Sequence[str], making: Making, unread: Path | None) 
         files = [each.place.file if isinstance(each, Problem) and each.place else str(each) for each in found]
         files = files or [path]
         if is_folder and unread is not None and lies_in(os.path.realpath(unread), path):
-            read = [each for each in files if not lies_in(each, unread)]
-            left_out, files = left_out or read != files, read
+            inside = dict.fromkeys(each for each in files if lies_in(each, unread))
+            left_out |= inside
+            files = [each for each in files if each not in inside]
         real |= {each: each if each == "-" else os.path.realpath(each) for each in files}
-    if left_out:
-        print_not_seen([NotSeen(what="folder", name=str(unread), reason="--output writes to it")])
+    not_seen: list[NotSeen] = []
+    if left_out and unread:
+        written = {os.path.realpath(unread / _below_output(each)) for each in real}
+        others = [
+            each
+            for each in left_out
+            if Path(each).name not in _MADE and os.path.realpath(each) not in written
+        ]
+        more = f", and no run of this command wrote {join_words(others)}" if others else ""
+        told = NotSeen(what="folder", name=str(unread), reason=f"--output writes to it{more}")
+        # Of what an earlier run wrote nothing is missing.
+        not_seen += [told] if others else []
+        print_not_seen([] if others else [told])
     chosen: dict[str, str] = {}
     # Of a link and its file the file is what is changed.
     for each in sorted(real, key=os.path.islink):
         chosen.setdefault(real[each], each)
-    return [each for each in real if chosen[real[each]] == each]
+    return [each for each in real if chosen[real[each]] == each], not_seen
 
 
 def lies_in(file: str | Path, folder: str | Path) -> bool:

@@ -279,6 +279,20 @@ def test_three_runs_write_what_the_first_one_wrote(
         assert contents(tmp_path) == first
 
 
+def test_what_lies_in_the_folder_of_output_and_no_run_wrote_is_missing(folder: Path):
+    run = ("over", "--source", "manifests", "--whole-gpus", "--output", "over/out", "--json")
+    for name in ("over/out/mine.yaml", "over/out/over/objects.yaml"):
+        assert migrate(folder, *run).returncode == 0
+        data = json.loads(migrate(folder, *run).stdout)
+        assert (data["complete"], data["notes"]) == (True, [])
+        (folder / name).write_text(SERVE)
+        if name.endswith("mine.yaml"):
+            data = json.loads(migrate(folder, *run).stdout)
+            told = f"folder over/out: --output writes to it, and no run of this command wrote {name}"
+            assert (data["complete"], data["notes"]) == (False, [f"not seen: {told}"])
+            (folder / name).unlink()
+
+
 @pytest.mark.parametrize(("options", "way"), [((), True), (("--to", "components"), False)])
 def test_a_folder_that_is_read_is_not_written_to(folder: Path, options: tuple[str, ...], *, way: bool):
     before = contents(folder)
