@@ -308,7 +308,8 @@ def _write(
     once = {index for index in same - left_out if runs_once(sources[index].manifest)}
     gone = others | left_out | once
     there = [replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)]
-    program = program_of(there, [each.manifest for each in sources], running, kubernetes)
+    urns = [each.urn for each in sources]
+    program = program_of(there, [each.manifest for each in sources], running, kubernetes, urns)
     # What nobody applies is not in the program, and is not gone.
     both = zip(program.migrated, migrated, strict=True)
     result = [replace(made, manifest=each.manifest) for made, each in both]

@@ -100,7 +100,10 @@ class Making(NamedTuple):
         file = (folder / "objects.yaml").as_posix()
         made = [
             SourceObject.of(
-                file, each.manifest, _below(above, each.place) if each.place else Place(file=path)
+                file,
+                each.manifest,
+                _below(above, each.place) if each.place else Place(file=path),
+                each.urn if project is not None else "",
             )
             for each in program.objects
         ]

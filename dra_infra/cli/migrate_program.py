@@ -32,6 +32,12 @@ _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 _APPLY: Final = "apply what migrate writes without --to components, and migrate what the cluster has then"
 
 
+_IN_ITS_STACK: Final = (
+    "resources have the names that they have in the program of the input; its parents, exports and other resources are not in this one:"
+    " in its stack give what had a parent, and what is a component now, aliases=, or write the components into that program"
+)
+
+
 class MigratedProgram(NamedTuple):
     """A program that makes what a migration made.
 
@@ -76,6 +82,7 @@ def program_of(
     before: Sequence[Mapping[str, Any]],
     running: Iterable[Mapping[str, Any]] = (),
     kubernetes: str | None = None,
+    urns: Sequence[str] = (),
 ) -> MigratedProgram:
     """The program of what a migration made; objects that were taken out are not in it.
 
@@ -84,6 +91,7 @@ def program_of(
         before: Each as it was: those that were read from a cluster are taken over where that can be.
         running: Objects of the cluster. Components take over those that are the same there.
         kubernetes: The minor that the program is for, where one is named.
+        urns: The resource that makes each in a program of the input, whose name it keeps.
     """
     rows = [
         (index, each)
@@ -110,7 +118,12 @@ def program_of(
         metadata = mapping(objects[number].get("metadata"))
         annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
         objects[number] = {**objects[number], "metadata": {**metadata, "annotations": annotations}}
-    program = write_program(objects, imported=imported, changed=taken, kubernetes=kubernetes)
+    names = {
+        number: urns[index].rpartition("::")[2]
+        for number, (index, each) in enumerate(rows)
+        if urns and urns[index] and each is migrated[index].manifest
+    }
+    program = write_program(objects, imported=imported, changed=taken, kubernetes=kubernetes, names=names)
     result = list(migrated)
     for (index, was), now, remarks in zip(rows, objects, program.remarks, strict=True):
         if (version := was.get("apiVersion")) != now["apiVersion"]:
@@ -142,6 +155,7 @@ def program_of(
     if drawn := [reference_to(each) for each in objects if stem_of(each) and not is_name_made_up(each)]:
         why = "server-side apply takes none, so Pulumi makes the name up"
         notes.append(f"metadata.generateName of {join_words(drawn)} is not in the program: {why}")
+    notes += [_IN_ITS_STACK] if names else []
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
 
 

@@ -84,6 +84,7 @@ def write_program(
     imported: Collection[int] = (),
     changed: Collection[int] = (),
     kubernetes: str | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> WrittenProgram:
     """Writes a program that makes *objects*: the same one each time.
 
@@ -95,14 +96,16 @@ def write_program(
         imported: Positions of objects that are taken over, for they are in a cluster.
         changed: Those of them that are not as they are here.
         kubernetes: The minor that it is for.
+        names: Names of resources that are known, by position.
     """
     made_up = {index: stem for index, each in enumerate(objects) if (stem := stem_of(each))}
+    named = {**made_up, **(names or {})}
     # Names as they could be, so that components take them.
     written = WrittenNames(objects).manifests
-    first = _Writer(written, imported, made_up, {}, kubernetes)
+    first = _Writer(written, imported, made_up, named, {}, kubernetes)
     first.write()
     # What each resource is called depends on what the others are called, and never on their order.
-    statements = _Writer(written, imported, made_up, choose_names(first.stems), kubernetes).write()
+    statements = _Writer(written, imported, made_up, named, choose_names(first.stems), kubernetes).write()
     used = {index for each in statements for index in each.uses}
     body = "\n\n".join(_texts(statements, used, changed))
     calls = [statement.call.function for statement in statements]
@@ -168,12 +171,14 @@ class _Writer:
         objects: Sequence[Mapping[str, Any]],
         imported: Collection[int],
         made_up: Mapping[int, str],
+        named: Mapping[int, str],
         names: Mapping[int, str],
         kubernetes: str | None,
     ) -> None:
         self._objects = objects
         self._imported = imported
         self._made_up = made_up
+        self._known = named
         self._names = names
         self._kubernetes = kubernetes
         self.stems: dict[int, Stems] = {}
@@ -351,7 +356,7 @@ class _Writer:
     def _name(self, index: int, function: str, *, is_label: bool = False) -> str:
         """The name of a resource, of what `choose_names` chooses from: the object's, with its namespace, and with a digest of both."""
         metadata = _metadata(self._objects[index])
-        name = self._made_up.get(index) or str(metadata.get("name") or self._objects[index]["kind"])
+        name = self._known.get(index) or str(metadata.get("name") or self._objects[index]["kind"])
         namespace = str(metadata.get("namespace", "object"))
         namespace = self._made_up.get(self._namespaces.get(namespace, -1), namespace)
         length, others = (LABEL_LENGTH - 5, "[^a-z0-9-]") if is_label else (253, "[^A-Za-z0-9_.-]")

@@ -95,12 +95,14 @@ class SourceObject:
         path: Where it is inside its document, for items of a list.
         document: The document; objects of one list have the same.
         made_at: Where it is made, for an object that stands in no file.
+        urn: The resource that makes it, for an object of a Pulumi program.
     """
 
     manifest: Mapping[str, Any]
     path: str
     document: SourceText
     made_at: Place | None = None
+    urn: str = ""
 
     @property
     def file(self) -> str:
@@ -115,9 +117,11 @@ class SourceObject:
         return Place(file=self.file, line=self.document.first_line + 1, column=1)
 
     @classmethod
-    def of(cls, file: str, manifest: Mapping[str, Any], made_at: Place | None = None) -> SourceObject:
+    def of(
+        cls, file: str, manifest: Mapping[str, Any], made_at: Place | None = None, urn: str = ""
+    ) -> SourceObject:
         """An object that *file* makes, at none of its lines, or at a place that is known."""
-        return cls(manifest, "", SourceText(file, "", -1), made_at)
+        return cls(manifest, "", SourceText(file, "", -1), made_at, urn)
 
     @property
     def is_made(self) -> bool:

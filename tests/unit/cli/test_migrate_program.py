@@ -358,6 +358,24 @@ def test_a_taint_rule_is_written_for_the_minor_that_is_named(
         assert f"k8s.resource.{version}.DeviceTaintRule(" in program.text
 
 
+PARENTS = """
+import pulumi
+import pulumi_kubernetes as k8s
+top = pulumi.ComponentResource("shop:index:Svc", "shop")
+k8s.core.v1.Namespace("team", metadata={"name": "ml"}, opts=pulumi.ResourceOptions(parent=top))
+"""
+
+
+def test_a_program_of_a_program_keeps_names_of_resources_and_says_what_it_lacks(folder: Path):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+    (folder / "mine" / "__main__.py").write_text(PARENTS)
+    done = migrate(folder, "mine", "--to", "components", "--output", "infra")
+    assert 'k8s.core.v1.Namespace("team", metadata=' in (folder / "infra" / "__main__.py").read_text()
+    assert "its parents, exports and other resources are not in this one" in done.stderr
+    assert "parents, exports" not in migrate(folder, *PROGRAM[:-1], "plain").stderr
+
+
 UNNAMED = """
 import pulumi_kubernetes as k8s
 k8s.batch.v1.Job(
