@@ -14,7 +14,7 @@ from dra_infra.cli.init_project import files_of_program, write_whole
 from dra_infra.cli.printing import say, write_output
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ScaffoldError
-from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping, mappings
+from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
