@@ -185,13 +185,11 @@ def run(
         files = read_inputs(paths, sys.stdin.buffer, making, output) if paths else None
         account = (kubeconfig, context, namespaces) if is_live else None
         cluster, (sources, problems, patches, not_seen) = read_cluster(files, snapshot, account, known, tell)
-        plugin, hint, said_by = find_plugin(
-            plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus
-        )
+        served = find_plugin(plugin_config, mig_profile, cluster, sources, whole_gpus=whole_gpus)
         manifests = [each.manifest for each in sources]
         settings = Settings(
-            plugin=plugin,
-            say_plugin=hint,
+            plugin=served.plugin,
+            say_plugin=served.hint,
             no_shares=no_shares,
             mps_memory=memory,
             intel_shares=find_intel_shares(manifests),
@@ -248,7 +246,7 @@ def run(
     if made_up and output is not None and to != "components":
         why = "Pulumi makes them up in each run; write others before you apply the files"
         notes.append(f"no server takes {join_words(dict.fromkeys(made_up))} as names: {why}")
-    notes += said_by
+    notes += served.notes
     data = to_data(planned) if planned else None
     report = replace(report, notes=notes, plan=data, problems=problems, not_seen=not_seen)
     print_problems(problems, with_count=False)

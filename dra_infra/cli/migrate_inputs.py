@@ -59,6 +59,20 @@ class Inputs(NamedTuple):
     not_seen: Sequence[NotSeen] = ()
 
 
+class FoundPlugin(NamedTuple):
+    """What `nvidia.com/gpu` is.
+
+    Args:
+        plugin: The plugin as it is told, or as the input or the nodes of the cluster say; None where nobody says it.
+        hint: How to say it.
+        notes: Lines on what said it.
+    """
+
+    plugin: DevicePlugin | None
+    hint: str
+    notes: Sequence[str]
+
+
 class Making(NamedTuple):
     """How programs and kustomizations among the input become objects.
 
@@ -292,8 +306,8 @@ def find_plugin(
     sources: Sequence[SourceObject],
     *,
     whole_gpus: bool,
-) -> tuple[DevicePlugin | None, str, list[str]]:
-    """The plugin as it is told, or as the input or the nodes of the cluster say, or None; how to say it, and notes on what said it.
+) -> FoundPlugin:
+    """Find what the options say of the plugin, else the input, else the nodes of the cluster.
 
     Raises:
         click.BadParameter: For a profile that no GPU has.
@@ -329,4 +343,4 @@ def find_plugin(
     notes = [f"nvidia.com/gpu is {tell_plugin(plugin)}, as {beside.file} says"] if plugin and is_its else []
     if cluster and plugin and plugin.by_labels:
         plugin = replace(plugin, nodes=cluster.fleet.nodes)
-    return plugin, f"{way}{SAY_PLUGIN}", notes
+    return FoundPlugin(plugin, f"{way}{SAY_PLUGIN}", notes)

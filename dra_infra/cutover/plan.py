@@ -266,7 +266,7 @@ def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -
     """Nodes that are not ready; pods that run and are not among the manifests, and DaemonSets: what becomes of them nobody said."""
     nodes = [each for each in sides.fleet.nodes if each.name in sides.offered]
     if away := [each.name for each in nodes if any(taint.key in _NOT_READY for taint in each.taints)]:
-        what = "bring it back before, or delete the node"
+        what = "bring it back before the drain, or delete the node"
         yield f"a drain and the waits behind it have no end on a node that is not ready: {join_words(away, most=12)}; {what}"
     ours = estate.daemons(nodes)
     for each in estate.daemons(nodes, list(filter(asks_plugin, running))):

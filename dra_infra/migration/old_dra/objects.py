@@ -126,7 +126,7 @@ class Item:
 
 
 class OldObjects:
-    """The objects of the input, which of them a name means, and the kinds that make pods, where a user has own ones."""
+    """The objects of the input, which of them a name means, and the kinds that make pods where the user names kinds."""
 
     def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> None:
         self.kinds: Final = kinds

@@ -844,7 +844,7 @@ def test_a_node_that_is_not_ready_leaves_the_plan_open_with_what_to_do(state: st
     nodes = (replace(first, taints=(taint,)), *others)
     found = plan([deployment("a", 1, 8)], replace(load_fleet("hgx-h100 x 3", kubernetes="1.34"), nodes=nodes))
     (reason,) = found.reasons
-    assert "not ready: hgx-h100-0; bring it back before, or delete the node" in reason
+    assert "not ready: hgx-h100-0; bring it back before the drain, or delete the node" in reason
     assert found.verdict == "not-decided"
     assert not found.works
 
