@@ -13,8 +13,9 @@ import pytest
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds
-from dra_infra.cutover.estate import asks_plugin
+from dra_infra.cutover.estate import Estate, asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
+from dra_infra.cutover.rollouts import _OF_ARGO, foresee_rollouts
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.cutover.texts import write_lines
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
@@ -320,6 +321,34 @@ def test_a_rollout_of_argo_that_waits_for_somebody_is_promoted_there_and_back(
         assert [each for each in commands(steps) if " argo " in each] == wanted
     assert ("until it is promoted" in next(iter(phase.rolls.values()))) == waits
     assert "apply Rollout ml/a as it was" in " ".join(each.what for each in phase.back)
+
+
+def hint_for(made: dict[str, Any], **spec: Any) -> str:
+    """What to do about a workload that rolls over on nodes without room for any of its pods."""
+    objects, kubernetes = [{**made, "spec": {**made["spec"], **spec}}], "1.37"
+    estate = Estate.of(objects, migrated(objects), None, has_driver=False)
+    fleet = load_fleet("t4 x 1", kubernetes=kubernetes)
+    (release,) = ClusterTarget(kubernetes=kubernetes).releases
+    (found,) = foresee_rollouts(estate, estate.units, frozenset(), fleet, release, Taken()).values()
+    return found.hint
+
+
+HINTS = {
+    "rollingUpdate:": ({"maxUnavailable": 0}, "{canary: {maxSurge: 0, maxUnavailable: 1}} stops an old pod"),
+    "type: Recreate": ({"maxUnavailable": 1}, "{canary: {maxSurge: 0, maxUnavailable: 100%}} stops all old"),
+    "kubectl rollout resume": ({}, "kubectl argo rollouts promote, when it may"),
+}
+"""By words of hints for a Deployment: an amount with which there is such a hint, none where it is paused, and what a Rollout's says."""
+
+
+@pytest.mark.parametrize("words", dict.fromkeys([*HINTS, *_OF_ARGO]))
+def test_each_hint_for_a_deployment_has_its_words_for_a_rollout_of_argo(words: str):
+    amounts, wanted = HINTS[words]
+    more = {} if amounts else {"paused": True}
+    assert words in hint_for(deployment("a", 8, 4), strategy={"rollingUpdate": amounts}, **more)
+    hint = hint_for(rollout("a", 8, 4, canary=amounts), **more)
+    assert wanted in hint
+    assert words not in hint
 
 
 def test_a_rollout_of_argo_with_the_template_of_a_deployment_leaves_the_plan_open():
