@@ -57,8 +57,11 @@ def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[
     names = _made_up_names([each.manifest for each in made.objects])
     left = [_comparable(each.manifest, names) for each in made.objects]
     return [
-        _problem(str(_reference(each)), "Pulumi would make another object of it")
-        for each in _missing(objects, _made_up_names(objects), left)
+        _problem(
+            str(_reference(each)),
+            f"Pulumi would make another object of it{f': {path:.200} would differ' if path else ''}",
+        )
+        for each, path in _missing(objects, _made_up_names(objects), left)
     ]
 
 
@@ -72,7 +75,8 @@ def _find_left_names(text: str, objects: Sequence[Mapping[str, Any]]) -> Iterato
 
 def _missing(
     objects: Sequence[Mapping[str, Any]], names: Collection[str], made: list[Mapping[str, Any]]
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Objects that are not made, each with the first field that the one of its name has in another way."""
     by_name: dict[ObjectRef, list[Mapping[str, Any]]] = {}
     for each in made:
         by_name.setdefault(_reference(each), []).append(each)
@@ -81,7 +85,7 @@ def _missing(
         candidates = by_name.get(_reference(wanted), [])
         found = next((other for other in candidates if _is_same(wanted, other)), None)
         if found is None:
-            yield each
+            yield each, next((_find_difference(wanted, other) for other in candidates), "")
         else:
             candidates.remove(found)
 
@@ -123,6 +127,19 @@ def _is_same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_is_same, one, other))
     return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
+
+
+def _find_difference(one: Any, other: Any, path: str = "") -> str:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        keys = [key for key in {**one, **other} if not _is_same(one.get(key), other.get(key))]
+        return (
+            _find_difference(one.get(keys[0]), other.get(keys[0]), f"{path}.{keys[0]}") if keys else path[1:]
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        for index, (each, its) in enumerate(zip(one, other, strict=False)):
+            if not _is_same(each, its):
+                return _find_difference(each, its, f"{path}[{index}]")
+    return path[1:]
 
 
 def _reference(manifest: Mapping[str, Any]) -> ObjectRef:

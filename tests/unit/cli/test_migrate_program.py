@@ -97,11 +97,14 @@ def test_what_cannot_be_read_leaves_no_folder_behind(folder: Path):
 
 def test_what_pulumi_would_change_leaves_no_folder_behind(folder: Path):
     (folder / "other.yaml").write_text(
-        f"apiVersion: example.com/v1\nkind: Big\nmetadata: {{name: b}}\nspec: {{n: {2**53 + 1}}}\n"
+        f"apiVersion: example.com/v1\nkind: Big\nmetadata: {{name: b}}\nspec: {{size: {2**53 + 1}}}\n"
     )
     done = migrate(folder, *PROGRAM)
     assert done.returncode == 1
-    assert "Big b: Pulumi would make another object of it [not-in-program]\n" in done.stderr
+    assert (
+        "Big b: Pulumi would make another object of it: spec.size would differ [not-in-program]\n"
+        in done.stderr
+    )
     assert not (folder / "infra").exists()
 
 

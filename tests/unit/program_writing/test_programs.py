@@ -454,9 +454,15 @@ def test_what_a_server_names_is_named_by_pulumi_for_server_side_apply_takes_no_o
 
 def test_a_number_that_pulumi_rounds_is_told():
     found = objects("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-    big = {"apiVersion": "example.com/v1", "kind": "Big", "metadata": {"name": "b"}, "spec": {"n": 2**53 + 1}}
+    big = {
+        "apiVersion": "example.com/v1",
+        "kind": "Big",
+        "metadata": {"name": "b"},
+        "spec": {"n": [1, {"m": 2**53 + 1}]},
+    }
     (problem,) = check_program_text(write_program([*found, big]).text, [*found, big])
     assert (problem.code, problem.path) == ("not-in-program", "Big b")
+    assert problem.message == "Pulumi would make another object of it: spec.n[1].m would differ"
 
 
 MISFITS = {
