@@ -213,7 +213,7 @@ def _without_repeats(
 ) -> tuple[list[str], list[NotSeen]]:
     """The inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*, of which the second tells."""
     real: dict[str, str] = {}
-    left_out: dict[str, None] = {}
+    left_out: dict[str, str] = {}
     for path in paths:
         is_folder = path != "-" and not making.makes(path) and Path(path).is_dir()
         found = files_in(Path(path)) if is_folder else ()
@@ -221,18 +221,13 @@ def _without_repeats(
         files = [each.place.file if isinstance(each, Problem) and each.place else str(each) for each in found]
         files = files or [path]
         if is_folder and unread is not None and lies_in(os.path.realpath(unread), path):
-            inside = dict.fromkeys(each for each in files if lies_in(each, unread))
-            left_out |= inside
-            files = [each for each in files if each not in inside]
+            left_out |= {each: os.path.realpath(each) for each in files if lies_in(each, unread)}
+            files = [each for each in files if each not in left_out]
         real |= {each: each if each == "-" else os.path.realpath(each) for each in files}
     not_seen: list[NotSeen] = []
     if left_out and unread:
         written = {os.path.realpath(unread / _below_output(each)) for each in real}
-        others = [
-            each
-            for each in left_out
-            if Path(each).name not in _MADE and os.path.realpath(each) not in written
-        ]
+        others = [each for each, at in left_out.items() if at not in written and Path(at).name not in _MADE]
         more = f", and no run of this command wrote {join_words(others)}" if others else ""
         told = NotSeen(what="folder", name=str(unread), reason=f"--output writes to it{more}")
         # Of what an earlier run wrote nothing is missing.

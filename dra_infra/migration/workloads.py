@@ -158,11 +158,7 @@ def migrate_workload(
                 continue
             seen.add(steps)
             model = model_of(kind, spec)
-            known = replace(
-                settings,
-                pods=counts.get(above, 0),
-                per_node=kind.kind in _PER_NODE,
-            )
+            known = replace(settings, pods=counts.get(above, 0), per_node=kind.kind in _PER_NODE)
             pod = _unfold(migrate_pod(_fold(spec, model), known, own.name), spec, model)
             if pod.spec != spec:
                 changed = replaced(changed, steps, pod.spec)
