@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "dra_infra"
 
 MOST_MODULES: Final = 548
-MOST_LINES: Final = 116_300
+MOST_LINES: Final = 116_400
 MEDIAN: Final = range(150, 221)
 LONGEST_MODULE: Final = 450
 MOST_IN_FOLDER: Final = 25
