@@ -177,7 +177,8 @@ def is_without_devices(manifest: Mapping[str, Any], done: Migrated, kinds: Workl
     kind = find_kind(manifest, kinds)
     pods = (mapping(spec) for _, spec in kind.find_holders(manifest)) if kind else ()
     has_claims = GROUP in str(manifest.get("apiVersion")) or any(each.get("resourceClaims") for each in pods)
-    return done == Migrated(manifest=manifest) and not has_claims
+    is_kept = without_written(manifest) is not manifest and done == Migrated(manifest=manifest)
+    return is_kept and not has_claims
 
 
 def _leave_out(
