@@ -56,15 +56,16 @@ def _split(text: str, wanted: str, looser: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def guarded_clause(text: str, word: str, guard: str) -> str:
-    """The first clause of *text* in which *word* is, with a guard before each read in it, on one line; empty when it is too long to be quoted."""
+    """The first clause of *text* in which *word* is, with a guard before each read in it, on one line; empty where it cannot be quoted."""
     line = next((" ".join(each.split()) for each in clauses(text) if word in each), "")
-    if not line or len(line) > MAX_QUOTED:
+    parts = _split(line, "||", ())
+    # Inside of a choice, or of alternatives in brackets, the guard belongs where no clause is known.
+    is_inside = "?" in line or any(word in each and "||" in each for each in parts)
+    if not line or len(line) > MAX_QUOTED or is_inside:
         return ""
-    if len(_split(line, "?", ())) > 1:
-        return f"{guard} && ({line})"
     return " || ".join(
         f"{guard} && {each}" if word in each and not each.startswith(f"{guard} &&") else each
-        for each in _split(line, "||", ())
+        for each in parts
     )
 
 

@@ -228,7 +228,7 @@ def _without_repeats(
     if left_out and unread:
         written = {os.path.realpath(unread / _below_output(each)) for each in real}
         others = [each for each, at in left_out.items() if at not in written and Path(at).name not in _MADE]
-        more = f", and no run of this command wrote {join_words(others)}" if others else ""
+        more = f", and no file of the input is one of {join_words(others)}" if others else ""
         told = NotSeen(what="folder", name=str(unread), reason=f"--output writes to it{more}")
         # Of what an earlier run wrote nothing is missing.
         not_seen += [told] if others else []

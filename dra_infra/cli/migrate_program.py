@@ -119,7 +119,7 @@ def program_of(
         annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
         objects[number] = {**objects[number], "metadata": {**metadata, "annotations": annotations}}
     names = {
-        number: urns[index].rpartition("::")[2]
+        number: urns[index].split("::", 3)[-1]
         for number, (index, each) in enumerate(rows)
         if urns and urns[index] and each is migrated[index].manifest
     }

@@ -18,7 +18,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
 from dra_infra.migration.accounts import migrate_account
-from dra_infra.migration.device_plugin import WHOLE_GPU, Asked
+from dra_infra.migration.device_plugin import WHOLE_GPU, Asked, read_resource
 from dra_infra.migration.mentions import find_mentions, refuse_schedulers
 from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
@@ -101,7 +101,8 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
     for pods in templates:
         serving = read_pod_serving(pods.spec)
         there = plugin_there(pods.spec, serving, settings.plugin)
-        serves_otherwise = there != settings.plugin or serving != NOTHING_SAID
+        is_there, is_said = (read_resource(WHOLE_GPU, each) for each in (there, settings.plugin))
+        serves_otherwise = is_there != is_said or serving != NOTHING_SAID
         for path, container in containers_of(pods.spec):
             found = read_needs(path, container, settings)
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
@@ -109,7 +110,9 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
                 vendor = "nvidia.com" if found.is_nvidia else need.asked.class_name
                 selected = read_node_selection(pods.spec, vendor, NOTHING_SAID)
                 is_other = serves_otherwise and need.asked.resource == WHOLE_GPU
-                is_other = is_other or not {need.asked.profile}.issuperset(selected.profiles)
+                is_other = is_other or (
+                    selected.profiles != () and need.asked.profile not in selected.profiles
+                )
                 at, named = pods.at(need.path), refuse_named(pods.spec)
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else schedulers.get(pods.path)

@@ -71,6 +71,7 @@ class DevicePlugin:
         unclear: Why nobody can say what `nvidia.com/gpu` is; empty where it is clear.
         apart: Resources of MIG devices that some nodes share in another way than others.
         by_labels: Reads how it serves nodes of these labels, which may differ from others; None where none of them has GPUs.
+        is_lacking: Whether the configuration of these nodes is not known, so that no resource is clear.
         numbers: How many containers share a GPU by time slicing, 1 where none do, on any of the nodes; 0 for numbers that nobody knows.
         nodes: The nodes by whose labels all this is known: on those that a pod selects it may be clear.
     """
@@ -81,6 +82,7 @@ class DevicePlugin:
     replicas: Mapping[str, Replicas] = field(default_factory=dict, hash=False)
     unclear: str = ""
     apart: frozenset[str] = frozenset()
+    is_lacking: bool = False
     by_labels: ReadLabels | None = field(default=None, compare=False, repr=False)
     numbers: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     nodes: tuple[Node, ...] = field(default=(), compare=False, repr=False)
@@ -89,6 +91,8 @@ class DevicePlugin:
         """Why nobody can say what a resource is; empty where it is clear."""
         if resource in self.apart:
             return "nodes share it in different ways"
+        if self.is_lacking:
+            return self.unclear
         if resource == WHOLE_GPU or self.strategy == "mixed" or not self.says_strategy:
             return self.unclear if resource == WHOLE_GPU else ""
         return "the plugin's MIG strategy is not mixed, so it serves no MIG devices by their own names"

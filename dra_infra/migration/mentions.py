@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, Final
 
 from dra_infra.migration.device_plugin import (
     MIG_NAME,
-    holds_plugin_config,
     is_device,
     read_resource,
     tell_other_form,
 )
 from dra_infra.migration.outcomes import Remark
+from dra_infra.migration.plugin_configs import holds_configs
 from dra_infra.output.wording import count_of
 
 _MOST_TOLD: Final = 20
@@ -87,11 +88,14 @@ def refuse_schedulers(manifest: Mapping[str, Any], pods: Mapping[str, bool]) -> 
     if not pods and not all(map(_chooses, names)):
         asking = [""]
     refused: dict[str, Remark] = {}
+    above = {each.removesuffix(".spec"): each for each in pods}
     for path, name, _ in names:
         if remark := _tell_scheduler(path, name):
             # What stands in none of the pods is for all of them.
-            own = [each for each in pods if path.startswith(f"{each.removesuffix('.spec')}.")] or asking
-            refused |= {each: remark for each in asking if each in own and each not in refused}
+            own = {at for each in accumulate(path.split("."), "{}.{}".format) if (at := above.get(each))}
+            refused |= {
+                each: remark for each in own or asking if pods.get(each, True) and each not in refused
+            }
     return refused
 
 
@@ -118,7 +122,7 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
             is_named = path.endswith(".deviceName") and is_device(value)
             is_named |= path.endswith("chedulerName") and tell_other_form(path, value) is not None
             if found := RESOURCE_NAME.search(value) or (is_named and re.match(r"[\w./-]+", value)):
-                is_config = _PLUGIN_CONFIG.search(path) or holds_plugin_config(value)
+                is_config = _PLUGIN_CONFIG.search(path) or holds_configs(value)
                 yield path, found[0], "configuration" if is_config else "text"
             elif found := _DOMAIN.search(value):
                 yield path, found[0], "selector"

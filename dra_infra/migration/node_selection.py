@@ -178,12 +178,14 @@ def _tell_karpenter(spec: Mapping[str, Any]) -> Iterator[Remark]:
     Sources: ignore-dra-requests in pkg/operator/options/options.go and Scheduler.add of kubernetes-sigs/karpenter; its guide on DRA.
     """
     certain, loose = _read_all(spec)
-    wanted = (each.key for term in (certain, *loose) for each in term if each.operator != "DoesNotExist")
+    # The others hold on nodes without the label, too.
+    terms = (each for term in (certain, *loose) for each in term)
+    wanted = (each.key for each in terms if each.operator not in ("NotIn", "DoesNotExist"))
     key = next((each for each in wanted if each.startswith("karpenter.")), None)
     if key is None:
         return
     message = "Karpenter, whose labels choose its machines, starts none for pods with claims unless a setting says so"
-    hint = "set settings.enableDRA: true in the chart for AWS, from 1.15 on, or --ignore-dra-requests=false for another cloud, before its pods move"
+    hint = "set settings.enableDRA: true in the chart for AWS, from 1.15 on, or --ignore-dra-requests=false for another cloud"
     path = "nodeSelector" if key in mapping(spec.get("nodeSelector")) else "affinity.nodeAffinity"
     yield Remark(path, "lost", "controller-setting-needed", message, hint)
 

@@ -130,7 +130,7 @@ class PluginConfigs:
         try:
             return self.serve(there) if there else None
         except ProblemsError as error:
-            return DevicePlugin(unclear=f"{self.file} {error.problems[0].message}")
+            return DevicePlugin(unclear=f"{self.file} {error.problems[0].message}", is_lacking=True)
 
     def _choose(self, labels: Mapping[str, Any] | None) -> DevicePlugin:
         """The one that a node of these labels has; None stands for nodes that nobody knows."""
@@ -350,6 +350,13 @@ def _configures(document: Mapping[str, Any]) -> bool:
     return (not kind and is_plugin_config(document)) or chart != "" or any(map(holds_plugin_config, texts))
 
 
+def holds_configs(text: str) -> bool:
+    """True for a text that is a configuration of the plugin, or values of a chart with one: it names resources and asks for none."""
+    with suppress(ProblemsError):
+        return "version" in text and all(map(_configures, map(mapping, read_manifests(text, file=""))))
+    return False
+
+
 def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
     """How many containers Intel's plugin lets share a GPU, the most of what objects that deploy it say; 1 where none says more.
 
@@ -367,7 +374,7 @@ def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
             if re.search("gpu[-_]plugin", f"{container.get('name')} {container.get('image')}"):
                 words = f"{container.get('command')} {container.get('args')}"
                 found += map(int, _SHARED.findall(words))
-    return max(each for each in found if type(each) is int)
+    return max(int(each) for each in found if re.fullmatch("[0-9]{1,9}", str(each), re.ASCII))
 
 
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:

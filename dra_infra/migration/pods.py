@@ -38,6 +38,7 @@ _HIDES: Final = ("void", "none", "")
 _RUNTIME_CLASSES: Final = ("nvidia", "nvidia-cdi", "nvidia-legacy")
 """Runtime classes that NVIDIA's GPU Operator makes."""
 
+_OF_KUBELET: Final = ("/var/lib/kubelet/device-plugins", "/var/lib/kubelet/pod-resources")
 _LISTED: Final = "/var/run/nvidia-container-devices"
 """Where mounts of a container name GPUs for NVIDIA's runtime (accept-nvidia-visible-devices-as-volume-mounts of its container toolkit)."""
 
@@ -190,13 +191,16 @@ def _refuse_labels(
             "containers share the GPUs of its nodes, by labels of GKE, and it asks for others than these"
         )
         return Remark("nodeSelector", "decide", "resource-not-clear", message, "leave the labels out")
-    if not selection.profiles or asked == set(selection.profiles):
+    by_name = all(need.asked.resource not in (WHOLE_GPU, OLD_GPU) for need in needs)
+    named = asked <= set(selection.profiles) if by_name else asked == set(selection.profiles)
+    if not selection.profiles or named:
         return None
     if form := find_other_form(f"amd.com/{selection.profiles[0]}"):
         message = f"{needs[0].asked.resource} of its nodes is {form.what}"
         return Remark("nodeSelector", "decide", "other-device-form", message, form.hint)
     message = f"its nodes have MIG devices of {', '.join(selection.profiles)} by their labels"
     hint = f"say --mig-profile {selection.profiles[0]}, if that is what nvidia.com/gpu is there"
+    hint = "select nodes that have what it asks for, or leave the labels out" if by_name else hint
     return Remark("nodeSelector", "decide", "resource-not-clear", message, hint)
 
 
@@ -301,8 +305,10 @@ def _find_bypasses(spec: Mapping[str, Any], served: set[str]) -> Iterator[Remark
     Sources: internal/config/image of NVIDIA/nvidia-container-toolkit, and ENV in base/Dockerfile of NVIDIA's CUDA images.
     """
     hint = "give it a claim, or leave the GPUs alone"
-    asks = has_own = asks_devices(spec)
-    is_open = False
+    asks = asks_devices(spec)
+    # Device plugins and what reads their sockets, such as monitors, see all GPUs and use none.
+    paths = [str(value_at(each, "hostPath", "path")) for each in mappings(spec.get("volumes"))]
+    has_own, is_open = asks or any(each.startswith(_OF_KUBELET) for each in paths), False
     for path, container in containers_of(spec):
         env = mappings(container.get("env"))
         has_own |= value_at(container, "resources", "claims") is not None

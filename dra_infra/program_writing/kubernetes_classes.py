@@ -179,12 +179,12 @@ def choose_names(stems: Mapping[int, Stems]) -> dict[int, str]:
             if is_alone and key not in taken:
                 chosen[index] = key[1]
         taken |= {(stems[index][0], name) for index, name in chosen.items()}
+    numbers: Counter[tuple[str, str]] = Counter()
     for index, (function, names, _) in stems.items():
-        number = 1
-        # One object twice.
+        # One object twice, or several whose names servers make up.
         while index not in chosen:
-            number += 1
-            if (key := (function, f"{names[2]}-{number}")) not in taken:
+            numbers[function, names[2]] += 1
+            if (key := (function, f"{names[2]}-{numbers[function, names[2]] + 1}")) not in taken:
                 taken.add(key)
                 chosen[index] = key[1]
     return chosen

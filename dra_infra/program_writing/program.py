@@ -360,11 +360,14 @@ class _Writer:
         namespace = str(metadata.get("namespace", "object"))
         namespace = self._made_up.get(self._namespaces.get(namespace, -1), namespace)
         length, others = (LABEL_LENGTH - 5, "[^a-z0-9-]") if is_label else (253, "[^A-Za-z0-9_.-]")
-        digest = sha256(f"{namespace}/{metadata.get('name') or name}".encode()).hexdigest()[:8]
+        whole = f"{namespace}/{metadata.get('name') or name}"
+        digest = sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         first, second, third = (
             re.sub(others, "-", text)[:room].strip("-" if is_label else "-.") or "object"
             for text, room in ((name, length), (f"{namespace}-{name}", length), (name, length - 9))
         )
+        # Of another program it may have any letters.
+        first = name if index in self._known and not is_label else first
         self.stems[index] = function, (first, second, f"{third}-{digest}"), first == name
         return self._names.get(index, first)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from dra_infra.migration import accounts
 from dra_infra.migration.accounts import migrate_account
@@ -397,3 +398,15 @@ def test_what_counts_shares_of_intels_gpus_counts_no_claims():
     of_intel = quota(**{"requests.gpu.intel.com/i915": "8"}), queue(group(**{"gpu.intel.com/i915": 8}))
     assert [migrate_account(each, shared) for each in of_intel] == [None, None]
     assert None not in [migrate_account(each, alone) for each in of_intel]
+
+
+def test_values_in_a_text_that_configure_the_plugin_ask_for_nothing():
+    sharing = "sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}"
+    values = yaml.safe_dump({"config": {"map": {"a": f"version: v1\n{sharing}"}}})
+    for text, outcome in (
+        (values, "kept"),
+        (f"limits: {{nvidia.com/gpu: 1}}\n{values}", "kept"),
+        (sharing, "decide"),
+    ):
+        chart = {"apiVersion": "helm.cattle.io/v1", "kind": "HelmChart", "spec": {"valuesContent": text}}
+        assert [each.outcome for each in find_mentions(chart)] == [outcome]

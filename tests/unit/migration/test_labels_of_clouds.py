@@ -437,6 +437,22 @@ def test_labels_that_choose_nodes_stay_and_are_told(key: str):
     assert "selectors" not in request_of(found)
 
 
+def test_a_mig_device_by_its_name_is_of_one_of_the_cuts_that_are_selected():
+    cuts = expression("nvidia.com/mig.config", "In", "all-1g.10gb", "all-2g.20gb")
+    settings = Settings(plugin=DevicePlugin(strategy="mixed"))
+    for profile, code, bridged in (
+        ("1g.10gb", "resource-to-claim", "resource-bridged"),
+        ("3g.40gb", "resource-not-clear", "resource-not-clear"),
+    ):
+        was = pod(None, required([cuts]))
+        was["spec"]["containers"][0]["resources"] = {"limits": {f"nvidia.com/mig-{profile}": 1}}
+        [found] = migrate_objects([was], settings)
+        [remark] = [each for each in found.remarks if each.code in (code, "resource-not-clear")]
+        assert remark.code == code
+        assert "--mig-profile" not in remark.hint
+        assert [each.code for each in bridge_classes([was], settings)[0].remarks] == [bridged]
+
+
 NEEDED = "controller-setting-needed lost"
 POOL = expression("karpenter.sh/nodepool", "In", "gpu")
 
@@ -448,10 +464,11 @@ POOL = expression("karpenter.sh/nodepool", "In", "gpu")
         (pod(None, required([POOL])), ["spec.affinity.nodeAffinity"]),
         (pod(None, preferred(POOL)), ["spec.affinity.nodeAffinity"]),
         (pod(None, required([expression("karpenter.sh/nodepool", "DoesNotExist")])), []),
+        (pod(None, required([expression("karpenter.sh/nodepool", "NotIn", "gpu")])), []),
         (pod({f"{AUTO_MODE}name": "l4"}), []),
         (pod(), []),
     ],
-    ids=["capacity", "required", "preferred", "nodes of others", "Auto Mode", "none"],
+    ids=["capacity", "required", "preferred", "nodes of others", "other pools", "Auto Mode", "none"],
 )
 def test_karpenter_is_to_be_told_to_start_machines_for_claims(was: dict[str, Any], paths: list[str]):
     assert [at for at, what in said(migrated(was)).items() if what == NEEDED] == paths

@@ -258,6 +258,12 @@ def test_a_runtime_class_that_something_of_the_pod_explains_is_not_told(
     assert decided(pod(runtimeClassName="nvidia", containers=containers)) == told
 
 
+@pytest.mark.parametrize("folder", ["device-plugins", "pod-resources"])
+def test_a_plugin_or_a_monitor_under_the_runtime_of_nvidia_is_left_alone(folder: str):
+    volumes = [{"name": "sockets", "hostPath": {"path": f"/var/lib/kubelet/{folder}"}}]
+    assert decided(pod(runtimeClassName="nvidia", containers=[plain()], volumes=volumes)) == []
+
+
 @pytest.mark.parametrize("resources", [{}, GPU], ids=["no request", "request"])
 def test_a_mount_that_names_gpus_is_told(resources: dict[str, Any]):
     listed = {"name": "v", "mountPath": "/var/run/nvidia-container-devices/all"}

@@ -855,6 +855,32 @@ def test_a_pod_has_the_configuration_of_the_nodes_that_it_selects():
     assert got(plugin, nodeSelector={"pool": "new"}) == got(plugin) == "not clear"
 
 
+NO_MIG, IN_PARTS = "version: v1\nflags: {migStrategy: none}", "version: v1\nflags: {migStrategy: mixed}"
+
+
+def test_whole_gpus_are_bridged_where_configurations_differ_in_mig_devices_alone():
+    plugin = served(config_map(none=NO_MIG, parts=IN_PARTS), chosen("none"), chosen("parts"))
+    limits = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    spec = {
+        "containers": [{"name": "main", **limits}],
+        "nodeSelector": {"nvidia.com/device-plugin.config": "parts"},
+    }
+    [bridged] = bridge_classes(
+        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}],
+        Settings(plugin=plugin),
+    )
+    assert [each.code for each in bridged.remarks] == ["resource-bridged"]
+
+
+def test_no_resource_is_clear_on_nodes_whose_configuration_is_lacking():
+    plugin = served({"config": {"map": {"none": NO_MIG, "parts": IN_PARTS}, "default": "none"}})
+    assert plugin.by_labels is not None
+    lacking, there = (plugin.by_labels([chosen(each)]) for each in ("new", "parts"))
+    for name in ("nvidia.com/gpu", "nvidia.com/mig-1g.10gb"):
+        assert str(read_resource(name, lacking)).endswith("none is called 'new'")
+        assert isinstance(read_resource(name, there), Asked)
+
+
 def test_a_pod_has_the_profile_of_the_nodes_that_it_selects():
     nodes = [Node(name=name, labels={"pool": name, **own}) for name, own in (("one", ONE_G), ("two", TWO_G))]
     single = {"version": "v1", "flags": {"migStrategy": "single"}}
@@ -963,6 +989,7 @@ def release_of_intel(chart: str, number: Any) -> dict[str, Any]:
         ([daemon_set("-shared-dev-num=4", image="intel/intel-npu-plugin:0.36.0", name="npu")], 1),
         ([of_intel("DaemonSet", template={"spec": {"containers": [{"name": "gpu-plugin", "args": 3}]}})], 1),
         ([release_of_intel("intel-device-plugins-gpu", 5)], 5),
+        ([release_of_intel("intel-device-plugins-gpu", "10")], 10),
         ([release_of_intel("intel-device-plugins-dsa", 5)], 1),
         ([daemon_set("-shared-dev-num=3"), of_intel("GpuDevicePlugin", sharedDevNum=2)], 3),
     ],
