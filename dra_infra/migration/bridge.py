@@ -104,7 +104,7 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
         is_there, is_said = (read_resource(WHOLE_GPU, each) for each in (there, settings.plugin))
         serves_otherwise = is_there != is_said or serving != NOTHING_SAID
         for path, container in containers_of(pods.spec):
-            found = read_needs(path, container, settings)
+            found = read_needs(path, container, replace(settings, plugin=there))
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
             for need in found.needs:
                 vendor = "nvidia.com" if found.is_nvidia else need.asked.class_name
@@ -141,14 +141,14 @@ def _serve(
     is_other: bool = False,
 ) -> Remark:
     """Adds the class for a resource that has none, unless its name is taken, and remarks on what becomes of it."""
+    if is_other:
+        message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
+        return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
     if asked.replicas is not None:
         message = (
             f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
         )
         return Remark(at, "decide", "replica-not-bridged", message, _INSTEAD)
-    if is_other:
-        message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
-        return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
     if asked.resource not in made and class_name(asked) in taken:
         message = f"{asked.resource} needs a class, and the DeviceClass {class_name(asked)} that is there serves no resource"
         hint = f"write extendedResourceName: {asked.resource} into its spec, or give it another name"

@@ -865,11 +865,19 @@ def test_whole_gpus_are_bridged_where_configurations_differ_in_mig_devices_alone
         "containers": [{"name": "main", **limits}],
         "nodeSelector": {"nvidia.com/device-plugin.config": "parts"},
     }
-    [bridged] = bridge_classes(
-        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}],
-        Settings(plugin=plugin),
-    )
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    [bridged] = bridge_classes([pod], Settings(plugin=plugin))
     assert [each.code for each in bridged.remarks] == ["resource-bridged"]
+
+
+def test_mig_devices_are_bridged_on_nodes_whose_configuration_serves_them():
+    plugin = served({"config": {"map": {"none": NO_MIG, "parts": IN_PARTS}, "default": "none"}})
+    asks = [{"name": "main", "resources": {"limits": {"nvidia.com/mig-1g.10gb": 1}}}]
+    for name, code in (("parts", "resource-bridged"), ("none", "resource-not-clear")):
+        spec = {"containers": asks, "nodeSelector": {"nvidia.com/device-plugin.config": name}}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+        [bridged] = bridge_classes([pod], Settings(plugin=plugin))
+        assert [each.code for each in bridged.remarks] == [code]
 
 
 def test_no_resource_is_clear_on_nodes_whose_configuration_is_lacking():
