@@ -60,7 +60,7 @@ class Inputs(NamedTuple):
 
 
 class FoundPlugin(NamedTuple):
-    """What `nvidia.com/gpu` is.
+    """Answers what `nvidia.com/gpu` is, and who says so.
 
     Args:
         plugin: The plugin as it is told, or as the input or the nodes of the cluster say; None where nobody says it.
@@ -228,7 +228,8 @@ def _without_repeats(
     if left_out and unread:
         written = {os.path.realpath(unread / _below_output(each)) for each in real}
         others = [each for each, at in left_out.items() if at not in written and Path(at).name not in _MADE]
-        more = f", and no file of the input is one of {join_words(others)}" if others else ""
+        verb = "comes" if len(others) == 1 else "come"
+        more = f", and {join_words(others)} {verb} from no file of the input" if others else ""
         told = NotSeen(what="folder", name=str(unread), reason=f"--output writes to it{more}")
         # Of what an earlier run wrote nothing is missing.
         not_seen += [told] if others else []

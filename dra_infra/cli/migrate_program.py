@@ -126,17 +126,17 @@ def program_of(
     program = write_program(objects, imported=imported, changed=taken, kubernetes=kubernetes, names=names)
     result = list(migrated)
     for (index, was), now, remarks in zip(rows, objects, program.remarks, strict=True):
-        if (version := was.get("apiVersion")) != now["apiVersion"]:
-            message = f"{version} is {now['apiVersion']}, which Kubernetes {kubernetes} serves"
-            remarks = (*remarks, Remark("apiVersion", "changed", "old-version", message))  # noqa: PLW2901
-        if remarks:
-            result[index] = replace(result[index], remarks=(*result[index].remarks, *remarks))
+        version, new = was.get("apiVersion"), now["apiVersion"]
+        message = f"{version} is {new}, which Kubernetes {kubernetes} serves"
+        rewritten = [Remark("apiVersion", "changed", "old-version", message)] if version != new else []
+        if told := (*remarks, *rewritten):
+            result[index] = replace(result[index], remarks=(*result[index].remarks, *told))
     for number in sorted((found.keys() | changed.keys()) - imported):
         (index, _), each = rows[number], objects[number]
         way = "leave object_name= out" if each["kind"] in _TAKEN_OVER else _APPLY
         message = f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}"
-        told = Remark("", "decide", "not-taken-over", message, f"{way}, or delete it there before")
-        result[index] = replace(result[index], remarks=(*result[index].remarks, told))
+        stopped = Remark("", "decide", "not-taken-over", message, f"{way}, or delete it there before")
+        result[index] = replace(result[index], remarks=(*result[index].remarks, stopped))
     rest = len(objects) - program.components
     as_they_are = f"{count_of(rest, 'object')} as {'it is' if rest == 1 else 'they are'}"
     notes = [f"the program makes {count_of(program.components, 'component')}, and {as_they_are}"]

@@ -57,7 +57,7 @@ class Problem:
         return f"{line}\n  hint: {self.hint}" if self.hint else line
 
     def to_data(self) -> dict[str, str]:
-        """What reports in JSON say of it beside its place."""
+        """Returns what reports in JSON say of it beside its place."""
         told = {"path": self.path, "code": self.code, "message": self.message}
         return {**told, "hint": self.hint, "severity": self.severity}
 

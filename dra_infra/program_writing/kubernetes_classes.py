@@ -175,7 +175,7 @@ def choose_names(stems: Mapping[int, Stems]) -> dict[int, str]:
         wanted = Counter(left.values())
         own = Counter(key for index, key in left.items() if not level and stems[index][2])
         for index, key in left.items():
-            is_alone = wanted[key] == 1 or (own[key] == 1 and not level and stems[index][2])
+            is_alone = wanted[key] == 1 or (own[key] == 1 and stems[index][2])
             if is_alone and key not in taken:
                 chosen[index] = key[1]
         taken |= {(stems[index][0], name) for index, name in chosen.items()}

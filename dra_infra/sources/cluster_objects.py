@@ -61,7 +61,7 @@ _GIVEN: Final = {
     ("ServiceAccount", "default"),
     *(("Namespace", each) for each in ("default", "kube-node-lease", "kube-public", "kube-system")),
 }
-"""What every namespace and every cluster has, and gets again (pkg/controller/{certificates/rootcacertpublisher,serviceaccount})."""
+"""Kinds and names of what every namespace or cluster has, and gets again (pkg/controller/{certificates/rootcacertpublisher,serviceaccount})."""
 
 GIVES_WAY: Final = ("kubectl", "before-first-apply")
 """Beginnings of the managers whose fields the provider makes its own."""

@@ -288,7 +288,7 @@ def test_what_lies_in_the_folder_of_output_and_no_run_wrote_is_missing(folder: P
         (folder / name).write_text(SERVE)
         if name.endswith("mine.yaml"):
             data = json.loads(migrate(folder, *run).stdout)
-            told = f"folder over/out: --output writes to it, and no file of the input is one of {name}"
+            told = f"folder over/out: --output writes to it, and {name} comes from no file of the input"
             assert (data["complete"], data["notes"]) == (False, [f"not seen: {told}"])
             (folder / name).unlink()
 
