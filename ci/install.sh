@@ -8,6 +8,7 @@ source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 venv=$(mkdir -p -- "$1" && cd -- "$1" && pwd -P)
 # The folder of a job may hold a pull request: a file of it called typing.py, or its settings for uv, are not for this.
 cd "$source"
+for name in ${!PYTHON@}; do unset "$name"; done
 
 python=
 for version in ${DRA_INFRA_PYTHON:-3.11 3.12 3.13 3.14}; do
@@ -38,9 +39,5 @@ fi
 # The package alone, by a link: tests and tools of this copy stay out of the program's way.
 packages=$("$venv/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 ln -sfn "$source/dra_infra" "$packages/dra_infra"
-# With -P the folder that is reviewed is not on the path: a file of it called yaml.py is not our yaml.
-cat > "$venv/bin/dra-infra" <<'EOF'
-#!/bin/sh
-exec "$(dirname "$0")/python" -P -c 'from dra_infra.cli.process import main; main()' "$@"
-EOF
-chmod +x "$venv/bin/dra-infra"
+# It starts Python without what a checkout could add to it.
+cp "$source/bin/dra-infra" "$venv/bin/dra-infra"

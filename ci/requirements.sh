@@ -9,5 +9,6 @@ file=$2
 if [[ -n $file ]]; then
   file=$(cd -- "$(dirname -- "$file")" && pwd -P)/$(basename -- "$file")
   cd "$venv"
+  for name in ${!PYTHON@}; do unset "$name"; done
   "$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" -r "$file"
 fi

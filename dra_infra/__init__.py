@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from dra_infra.specs.device_configs import SpacePartitioning as SpacePartitioning
     from dra_infra.specs.device_configs import TimeSlicing as TimeSlicing
     from dra_infra.specs.device_configs import VfioDeviceConfig as VfioDeviceConfig
+    from dra_infra.specs.pod_security import PodSecurity as PodSecurity
     from dra_infra.specs.products import with_capabilities as with_capabilities
     from dra_infra.specs.queues import CapacitySource as CapacitySource
     from dra_infra.specs.queues import CounterSource as CounterSource
@@ -108,6 +109,7 @@ _HOMES = {
     "NodePlugin": "dra_infra.components.node_plugin",
     "NvlinkGroup": "dra_infra.components.nvlink_groups",
     "OpaqueConfig": "dra_infra.specs.device_configs",
+    "PodSecurity": "dra_infra.specs.pod_security",
     "Problem": "dra_infra.errors",
     "Selector": "dra_infra.selectors.selector",
     "SharedGpu": "dra_infra.components.shared_gpus",

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import AUTONAMED, SECRET, UNKNOWN, is_name_made_up, value_at
+from dra_infra.kubernetes.api.manifests import (
+    AUTONAMED,
+    SECRET,
+    UNKNOWN,
+    is_marker,
+    is_name_made_up,
+    value_at,
+)
 from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
-from dra_infra.target import ClusterTarget
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
     from dra_infra.output.secrets import SecretMask
@@ -57,7 +64,7 @@ class ProgramObject:
 
     Args:
         urn: Pulumi's identity of the resource, equal to the real engine's.
-        manifest: Plain JSON data; `UNKNOWN` and `SECRET` stand for values that are not to be had.
+        manifest: Plain JSON data; markers stand for values that are secret or not known yet.
         component: The dra-infra component it comes from, `GpuClaimTemplate("trainer")`; empty for the user's own.
         replacement: What the program asked the engine to do on a change that needs a new object.
         place: Where the user wrote it.
@@ -85,7 +92,7 @@ class ProgramObject:
     def has_known_name(self) -> bool:
         """False where the name only exists after `pulumi up`: Pulumi or the server makes it up (`train-*`), or it is an Output."""
         name = self.ref.name
-        return name != UNKNOWN and not name.endswith("*") and not is_name_made_up(self.manifest)
+        return not is_marker(name) and not name.endswith("*") and not is_name_made_up(self.manifest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +106,7 @@ class ProgramRelease:
         chart: A name, an address, or a path from the folder of the program.
         repository: Where a name is looked up; empty for an address or a path.
         version: Of the chart; empty for the newest, or what lies at a path.
-        values: Plain JSON data as the chart gets it, nulls too; `UNKNOWN` and `SECRET` as in manifests.
+        values: Plain JSON data as the chart gets it, nulls too; markers as in manifests.
         has_crds: Whether Helm installs the CRDs of the chart.
         component: The dra-infra component it comes from; empty for the user's own.
         place: Where the user wrote it.
@@ -144,7 +151,9 @@ class Program:
     problems: tuple[Problem, ...] = ()
     kubernetes: str | None = None
     """The Kubernetes minor that the stack is for (`dra-infra:kubernetes`), when it says."""
-    driver: str = "newest"
+    gates: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    """Feature gates that the cluster sets otherwise than its minor does, as the stack (`dra-infra:gates`) or the user (`--gate`) says."""
+    driver: str = NEWEST_DRIVER
     """The release of the drivers that the stack is for (`dra-infra:driver`)."""
     releases: tuple[ProgramRelease, ...] = ()
     """Helm releases, sorted by URN; their objects are not among `objects`."""
@@ -158,9 +167,14 @@ class Program:
     """DeviceClasses of the cluster, which files of the project stand in for; no objects of the program."""
 
     @property
+    def target(self) -> ClusterTarget:
+        """The cluster that the stack is for: its minor, or the oldest and the newest, with the gates that it sets."""
+        return ClusterTarget(kubernetes=self.kubernetes, gates=self.gates)
+
+    @property
     def release(self) -> Release:
         """The release of the server and scheduler that the stack is for: its minor, or the newest."""
-        return ClusterTarget(kubernetes=self.kubernetes).releases[-1]
+        return self.target.releases[-1]
 
 
 Locate = Callable[[int, str], Place | None]
@@ -238,8 +252,8 @@ def _masked_release(
     return replace(
         release,
         values=mask.values(release.values, old, by_name=True),
-        chart=mask.text(release.chart),
-        repository=mask.text(release.repository),
+        chart=mask.values(release.chart),
+        repository=mask.values(release.repository),
     )
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Final
 
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.gates import GATES, NEEDS, SUPPORTED_MINORS, Release
 
 __all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
+
+GATES_SETTING: Final = "dra-infra:gates"
+"""The setting of a stack that names the gates of its cluster."""
+
+NEWEST_DRIVER: Final = "newest"
+"""The driver releases where none are named: for checks and for fleets by name, in every command and in Python."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +55,47 @@ class ClusterTarget:
         if problems := check_target(self):
             raise InvalidSpecError(problems)
         return tuple(_release(minor, tuple(sorted(self.gates.items()))) for minor in self.minors)
+
+
+def read_gates(text: str) -> Mapping[str, bool]:
+    """Read the gates of a stack's `dra-infra:gates`, as the engine hands a mapping of a stack file to a program.
+
+    Args:
+        text: A JSON object of gates with true or false; `true` and `false` may be texts. An empty text names no gates.
+
+    Raises:
+        InvalidSpecError: `wrong-type`. Whether the gates exist is checked by `check_target`.
+    """
+    try:
+        setting: object = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        # Settings of a stranger's stack may be nested without end.
+        setting = None
+    if not isinstance(setting, dict):
+        raise InvalidSpecError([_wrong_setting(text)])
+    words: Mapping[object, bool] = {"true": True, "false": False}
+    gates: dict[str, bool] = {}
+    for name, value in setting.items():
+        is_on = value if isinstance(value, bool) else words.get(str(value))
+        if is_on is None:
+            raise InvalidSpecError([_wrong_setting(text)])
+        gates[name] = is_on
+    return gates
+
+
+def write_gates(gates: Mapping[str, bool]) -> str:
+    """Return gates as `read_gates` reads them."""
+    return json.dumps(dict(sorted(gates.items())))
+
+
+def _wrong_setting(text: str) -> Problem:
+    return Problem(
+        path=GATES_SETTING,
+        code="wrong-type",
+        message=f"{text!r:.80} is not a mapping of gates to true or false",
+        hint="write the gates below dra-infra:gates in the stack file, each as `DRADeviceTaints: true`, or "
+        "--config 'dra-infra:gates={\"DRADeviceTaints\": true}'",
+    )
 
 
 def check_target(target: ClusterTarget) -> tuple[Problem, ...]:

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from dra_infra.advice.program import check_program
+from dra_infra.answers.placing import place_one_claim, place_scene
+from dra_infra.answers.scene import Scene
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.errors import Problem
@@ -24,9 +26,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.placement.growth import find_growth
 from dra_infra.placement.placement import Growth, JointVerdict, Placement, WorkloadPlacement
-from dra_infra.placement.scheduling import place, place_claim
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
@@ -149,14 +149,12 @@ class Claim:
 
     def fits(self, fleet: str | Fleet) -> Fit:
         """Place a pod with just this claim on *fleet*, such as `"hgx-h100 x 4"`."""
-        chosen = _fleet(fleet, self.program)
-        placement = place_claim(
-            [each.manifest for each in self.program.objects],
-            self.object.ref,
-            chosen,
-            release=self.program.release,
+        scene = _scene(fleet, self.program)
+        return Fit(
+            place_one_claim(scene, self.object.ref),
+            self.object.component or str(self.object.ref),
+            _name_of(scene),
         )
-        return Fit(placement, self.object.component or str(self.object.ref), chosen.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +210,17 @@ class SynthesizedProgram:
         Raises:
             KeyError: When no workload with claims is called so.
         """
-        chosen = _fleet(fleet, self.program)
-        placements = place(self.objects, chosen, release=self.program.release, kinds=self.kinds).workloads
+        placement = self._place(fleet)
+        placements = placement.workloads
         for each in placements:
             if workload in (each.owner.name, str(each.owner)):
-                return Fit(each, str(each.owner), chosen.name)
+                return Fit(each, str(each.owner), placement.fleet.name)
         raise KeyError(_not_found("workload with claims", workload, {each.owner.name for each in placements}))
 
     def fits_all(self, fleet: str | Fleet) -> JointFit:
         """Place all workloads on *fleet* at once, in every order of arrival."""
-        placement, growth = self._grow(_fleet(fleet, self.program))
-        return JointFit(placement.joint, placement.fleet.name, growth)
+        placement = self._place(fleet)
+        return JointFit(placement.joint, placement.fleet.name, placement.growth)
 
     def fits_within_limits(self, fleet: str | Fleet) -> GrowthFit:
         """Place all workloads on *fleet*, whose node pools may grow up to their limits.
@@ -230,15 +228,14 @@ class SynthesizedProgram:
         Raises:
             ValueError: When the fleet has no node pools.
         """
-        placement, growth = self._grow(_fleet(fleet, self.program))
-        if growth is None:
+        placement = self._place(fleet)
+        if placement.growth is None:
             raise ValueError(f"{placement.fleet.name} has no node pools; name a fleet file with pools")
-        return GrowthFit(growth, placement.fleet.name)
+        return GrowthFit(placement.growth, placement.fleet.name)
 
-    def _grow(self, fleet: Fleet) -> tuple[Placement, Growth | None]:
-        release = self.program.release
-        placement = place(self.objects, fleet, release=release, kinds=self.kinds)
-        return placement, find_growth(self.objects, placement, release=release, kinds=self.kinds)
+    def _place(self, fleet: str | Fleet) -> Placement:
+        scene = _scene(fleet, self.program, self.kinds)
+        return place_scene(scene)
 
     def object(self, kind: str, name: str, namespace: str = "") -> Mapping[str, Any]:
         """The object with this kind and name.
@@ -258,9 +255,14 @@ def _component_name(each: ProgramObject) -> str:
     return each.component.partition('"')[2].rpartition('"')[0]
 
 
-def _fleet(fleet: str | Fleet, program: Program) -> Fleet:
-    found = load_fleet(fleet, kubernetes=program.kubernetes) if isinstance(fleet, str) else fleet
-    return found.with_classes(program.stand_in_classes)
+def _scene(fleet: str | Fleet, program: Program, kinds: WorkloadKinds | None = None) -> Scene:
+    if isinstance(fleet, str):
+        fleet = load_fleet(fleet, kubernetes=program.kubernetes, driver=program.driver)
+    return Scene.of(program, fleet=fleet, kinds=kinds)
+
+
+def _name_of(scene: Scene) -> str:
+    return scene.fleet.name if scene.fleet is not None else ""
 
 
 def _not_found(what: str, name: str, known: set[str]) -> str:

@@ -8,13 +8,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from dra_infra.advice.program import check_program
+from dra_infra.answers.checking import check
+from dra_infra.answers.placing import place_scene
+from dra_infra.answers.reviewing import compare
+from dra_infra.answers.scene import Scene
 from dra_infra.catalog import load_fleet
-from dra_infra.cli.review import compare, compile_both
-from dra_infra.cli.simulate import describe
 from dra_infra.documents import yaml
-from dra_infra.placement.scheduling import place
 from dra_infra.review import render_html, render_text
+from dra_infra.review.placement_report import describe
+from dra_infra.sources.sides import compile_both
 
 QUICKSTART = Path(__file__).parent / "00-quickstart"
 FLEET = "hgx-h100 x 4"
@@ -35,12 +37,12 @@ def main() -> None:
     _say("dra-infra synth examples/00-quickstart   (the template that pods get their GPUs from)")
     shown = [each for each in program.objects if each.component == 'GpuClaimTemplate("trainer")']
     print(yaml.write_manifests(each.manifest for each in shown))
-    problems = check_program(program, classes=fleet.classes)
-    print(f"validated: {len(program.objects)} objects, {len(problems)} problems")
+    scene = Scene.of(program, fleet=fleet)
+    checked = check(scene)
+    print(f"validated: {len(program.objects)} objects, {len(checked.problems)} problems")
 
     _say(f'dra-infra simulate examples/00-quickstart --fleet "{FLEET}"')
-    placement = place([each.manifest for each in program.objects], fleet)
-    print("\n".join(describe(placement)))
+    print("\n".join(describe(place_scene(scene, checked))))
 
     _say("dra-infra review --base main   (the trainer asks for 8 GPUs, the service for one replica more)")
     review = compare(program, head, base_label="main", fleet=fleet)

@@ -54,7 +54,7 @@ class Warm(NamedTuple):
     """`dra-infra`; its folder may come first on a PATH."""
 
     python: str
-    """Runs `-P -m MODULE`, and scripts with `-u`, as `python` does."""
+    """Runs `-s -P -S -c CODE`, and scripts with `-u`, as `python` does."""
 
 
 @functools.cache

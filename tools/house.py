@@ -1,6 +1,7 @@
-"""Figures of the package's structure, held to what they may be: `make house`.
+"""Print the figures of the package's structure, and fail where imports go in a circle or hide in functions: `make house`.
 
-Counts every import of our own modules, inside functions and under `TYPE_CHECKING` too: whoever follows code follows them all.
+Every import of our own modules counts, inside functions and under `TYPE_CHECKING` too: a reader follows them all.
+Sizes are printed and have no limit. A module is one idea that a reader looks for by name, and its length follows from the idea.
 """
 
 from __future__ import annotations
@@ -18,11 +19,6 @@ from typing import Final
 ROOT: Final = Path(__file__).parent.parent
 PACKAGE: Final = "dra_infra"
 
-MOST_MODULES: Final = 548
-MOST_LINES: Final = 116_400
-MEDIAN: Final = range(150, 221)
-LONGEST_MODULE: Final = 450
-MOST_IN_FOLDER: Final = 25
 MOST_IN_FUNCTIONS: Final = 40
 """Imports of our own modules inside functions, each where a measured start-up needs it."""
 
@@ -84,19 +80,7 @@ def measure(root: Path, package: str = PACKAGE) -> House:
 
 
 def find_faults(house: House) -> Iterator[str]:
-    """Yield a line for each figure that is not as it has to be."""
-    if len(house.lines) > MOST_MODULES:
-        yield f"{len(house.lines)} modules, and {MOST_MODULES} at most"
-    if sum(house.lines.values()) > MOST_LINES:
-        yield f"{sum(house.lines.values())} lines, and {MOST_LINES} at most"
-    if round(house.median) not in MEDIAN:
-        yield f"a median of {house.median:.0f} lines, and {MEDIAN.start} to {MEDIAN.stop - 1}"
-    for name, count in house.lines.items():
-        if count > LONGEST_MODULE:
-            yield f"{name} has {count} lines, and {LONGEST_MODULE} at most"
-    for folder, count in house.folders.items():
-        if count > MOST_IN_FOLDER:
-            yield f"{folder} has {count} modules, and {MOST_IN_FOLDER} at most"
+    """Yield a line for a circle of imports, and one for too many imports inside functions."""
     if house.circle:
         yield f"imports go in a circle: {' → '.join(house.circle)}"
     if (late := sum(house.late.values())) > MOST_IN_FUNCTIONS:
@@ -104,7 +88,7 @@ def find_faults(house: House) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the figures; 1 when one is not as it has to be."""
+    """Print the figures; return 1 when `find_faults` has a line."""
     house = measure(ROOT)
     print(
         f"{len(house.lines)} modules, {sum(house.lines.values()):,} lines, median {house.median:.0f},"

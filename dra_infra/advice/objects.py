@@ -1,7 +1,7 @@
 """All rules over a set of objects, on every release of the target.
 
-A program's objects hold the markers `UNKNOWN` or `SECRET` where a value only exists after `pulumi up`; what stands
-for such a value breaks no rule. As a text it may be any text, so findings about it are left out; as a number or a
+A program's objects have markers (`kubernetes.api.manifests.Marker`) in the place of values that are secret or only known
+after `pulumi up`. A marker breaks no rule. As a text it may be any text, so findings about it are left out; as a number or a
 mapping it may be any of those, so the field is left out.
 """
 
@@ -29,14 +29,14 @@ from dra_infra.advice.references import (
     names_class,
 )
 from dra_infra.advice.selectors import check_selectors
+from dra_infra.advice.tenants import advise_tenants
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.go_text import quoted
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
@@ -47,18 +47,17 @@ from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
 from dra_infra.kubernetes.apiserver.verdict import judge
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
-from dra_infra.target import ClusterTarget
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.fleet import Fleet
 
-_PRINTED: Final = (quoted(UNKNOWN), quoted(SECRET))
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def is_told(error: FieldError) -> bool:
     """True when *error* is about a value that is known."""
-    return error.value not in _PRINTED
+    return not is_marker(error.value)
 
 
 def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any] | None:
@@ -73,7 +72,7 @@ def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[s
         try:
             for step in steps:
                 holder = holder[step]
-            if holder[last] not in (UNKNOWN, SECRET):
+            if not is_marker(holder[last]):
                 return None
             holder[last] = None
         except (KeyError, IndexError, TypeError):
@@ -95,7 +94,7 @@ KINDS: Final = (*JUDGED, "ResourcePoolStatusRequest")
 
 
 def validate(
-    objects: Iterable[Mapping[str, Any]], target: ClusterTarget | None = None, *, driver: str = "newest"
+    objects: Iterable[Mapping[str, Any]], target: ClusterTarget | None = None, *, driver: str = NEWEST_DRIVER
 ) -> tuple[Problem, ...]:
     """Everything that an API server of *target* refuses about *objects*, and what it should have warned about.
 
@@ -128,7 +127,7 @@ def check_objects(
     objects: Sequence[Mapping[str, Any]],
     target: ClusterTarget,
     *,
-    driver: str = "newest",
+    driver: str = NEWEST_DRIVER,
     classes: Iterable[DeviceClass] = (),
     targets: Mapping[int, ClusterTarget] = MappingProxyType({}),
     beside: Iterable[Mapping[str, Any]] = (),
@@ -174,6 +173,7 @@ def _check_objects(
 
         yield from advise_compute_domains(objects, pins)
     yield from advise_queued(objects, beside)
+    yield from advise_tenants(objects, beside)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
         chosen = targets.get(index, target)
@@ -255,7 +255,7 @@ def _advise_configs(record: Checked, context: Context) -> Iterator[Problem]:
 
 
 def check_on_fleet(
-    objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = "newest"
+    objects: Sequence[Mapping[str, Any]], fleet: Fleet, target: ClusterTarget, *, driver: str = NEWEST_DRIVER
 ) -> Iterator[tuple[int | None, Problem]]:
     """Advice on *objects* for the hardware that they are meant for; attributes of the release line *driver* count.
 

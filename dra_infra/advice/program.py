@@ -44,8 +44,26 @@ def check_program(
         locate: Where a field is written, by the position of its object and its path; None takes the object's place.
         beside: Namespaces and claim templates of the cluster that are not the program's.
     """
-    target = target or ClusterTarget(kubernetes=program.kubernetes)
-    problems = list(program.problems)
+    of_objects = find_problems(
+        program, target=target, classes=classes, fleet=fleet, locate=locate, beside=beside
+    )
+    return in_reading_order([*program.problems, *(problem for _, problem in of_objects)])
+
+
+def find_problems(
+    program: Program,
+    *,
+    target: ClusterTarget | None = None,
+    classes: Iterable[DeviceClass] = (),
+    fleet: Fleet | None = None,
+    locate: Callable[[int, str], Place | None] | None = None,
+    beside: Iterable[Mapping[str, Any]] = (),
+) -> Iterator[tuple[int | None, Problem]]:
+    """Yield each problem of the objects with the position of its object, or None for one of the fleet itself.
+
+    The arguments are those of `check_program`. Problems of the run are not among these: they belong to no object.
+    """
+    target = target or program.target
     targets = {index: each.target for index, each in enumerate(program.objects) if each.target is not None}
     manifests = [each.manifest for each in program.objects]
     fleet = fleet.with_classes(program.stand_in_classes) if fleet is not None else None
@@ -55,18 +73,17 @@ def check_program(
         manifests, target, driver=program.driver, classes=classes, targets=targets, beside=beside
     )
     for index, problem in (*found, *check_installed(program)):
-        each = program.objects[index]
-        if each.chart and problem.severity == "warning":
+        owner = program.objects[index]
+        if owner.chart and problem.severity == "warning":
             continue
-        if problem.code == "compute-domain-nodes" and each.component.startswith("NvlinkGroup("):
+        if problem.code == "compute-domain-nodes" and owner.component.startswith("NvlinkGroup("):
             # It knows the gates by which the number counts.
             continue
-        place = locate(index, problem.path) if locate else each.place
-        told = in_python(problem) if each.component else problem
-        problems.append(told.below(each.component or str(each.ref)).at(place))
+        place = locate(index, problem.path) if locate else owner.place
+        worded = in_python(problem) if owner.component else problem
+        yield index, worded.below(owner.component or str(owner.ref)).at(place)
     if fleet is not None:
-        problems += _on_fleet(program, fleet, target, locate)
-    return in_reading_order(problems)
+        yield from _on_fleet(program, fleet, target, locate)
 
 
 def _on_fleet(
@@ -74,15 +91,15 @@ def _on_fleet(
     fleet: Fleet,
     target: ClusterTarget,
     locate: Callable[[int, str], Place | None] | None,
-) -> Iterator[Problem]:
+) -> Iterator[tuple[int | None, Problem]]:
     manifests = [each.manifest for each in program.objects]
     for index, problem in check_on_fleet(manifests, fleet, target, driver=program.driver):
         if index is None:
-            yield problem
+            yield None, problem
             continue
-        each = program.objects[index]
-        place = locate(index, problem.path) if locate else each.place
-        yield problem.below(each.component or str(each.ref)).at(place)
+        owner = program.objects[index]
+        place = locate(index, problem.path) if locate else owner.place
+        yield index, problem.below(owner.component or str(owner.ref)).at(place)
 
 
 DRIVER: Final = "gpu.nvidia.com"

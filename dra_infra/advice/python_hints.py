@@ -60,6 +60,10 @@ _RULES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         re.compile("label the namespace with (.*admin-access: 'true')"),
         r"write admin_access=True in the GpuTenant that makes the namespace; one that no tenant makes is labelled \1",
     ),
+    (
+        re.compile("label the namespace with (pod-security[^ ,]*: baseline), even where .*"),
+        r'leave pod_security out of the GpuTenant that makes the namespace, or write "baseline"; one that no tenant makes is labelled \1',
+    ),
     (re.compile(r"\bcount: (\d+)"), r"count=\1"),
     (re.compile(r"\bnamespace: (\S+)"), r'namespace="\1"'),
 )

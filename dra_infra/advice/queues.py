@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
@@ -114,7 +114,7 @@ def _of_account(
     there = _find(known, "ClusterQueue").get(name)
     amounts = _amounts_of(there or {})
     others = "ClusterQueue" if local else "LocalQueue"
-    if there is None and others in known and not {UNKNOWN, SECRET} & {namespace, queue, name}:
+    if there is None and others in known and not any(map(is_marker, (namespace, queue, name))):
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
         hint = f"write {QUEUE_LABEL}: {min(queues)}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint

@@ -15,7 +15,7 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, mapping, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, value_at
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.output.wording import nearest
 
@@ -131,8 +131,7 @@ REFERENCES: Final = frozenset({"class-not-known", "claim-not-known", "namespace-
 ELSEWHERE: Final = "it is in namespace "
 """With this the hint begins where only another namespace has what is named."""
 
-_ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease", UNKNOWN, SECRET})
-_NOT_TOLD = (UNKNOWN, SECRET, "")
+_ALWAYS_THERE = frozenset({"", "default", "kube-system", "kube-public", "kube-node-lease"})
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """Prefix of the extended resource name that every class has; the class's name follows."""
 _CLOSE_CLASS = 0.85
@@ -143,7 +142,7 @@ _MOST_COMPARED = 256
 
 def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Finding | None:
     """Check that a class of that name is in the input, or shipped by a driver."""
-    if name in known_objects.classes or name in pins.classes or name in _NOT_TOLD:
+    if name in known_objects.classes or name in pins.classes or not _is_name(name):
         return None
     near = _nearest(name, {*known_objects.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
     others = [
@@ -168,7 +167,7 @@ def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Find
 def check_namespace(namespace: str, known_objects: KnownObjects) -> Finding | None:
     """Check that the namespace is in the input, when the input has any."""
     known = known_objects.namespaces
-    if known is None or namespace in _ALWAYS_THERE or namespace in known:
+    if known is None or namespace in _ALWAYS_THERE or namespace in known or is_marker(namespace):
         return None
     near = _nearest(namespace, known)
     return Finding(
@@ -181,7 +180,7 @@ def check_namespace(namespace: str, known_objects: KnownObjects) -> Finding | No
 def check_extended_resource(record: DeviceClass, known_objects: KnownObjects, pins: Pins) -> Finding | None:
     """Check that no other class has the extended resource name of *record*: only the newest class counts then."""
     resource, own = record.spec.extended_resource_name, record.metadata.name or ""
-    if not resource or resource in _NOT_TOLD:
+    if not resource or is_marker(resource):
         return None
     implicit = f"{_IMPLICIT}{own}"
     others = [name for name in known_objects.extended_resources.get(resource, ()) if name != own]
@@ -284,7 +283,7 @@ def _check_claim(kind: str, name: str, namespace: str, known_objects: KnownObjec
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value not in _NOT_TOLD
+    return isinstance(value, str) and bool(value) and not is_marker(value)
 
 
 def _nearest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:

@@ -20,7 +20,7 @@ from dra_infra.advice.comparisons import TESTING, Test, conjuncts, find_test
 from dra_infra.advice.findings import Names, Place, bound, find_accessed, hidden
 from dra_infra.catalog.drivers import DeviceType, drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.cel.check import check_derived, check_expression
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.reads import find_facts
@@ -375,7 +375,7 @@ _TRUE: Final = Residual(decided=True)
 @lru_cache(maxsize=512)
 def study(text: str, environment: Environment, *, derived: bool = False) -> Study | None:
     """Read *text*, None when it does not compile, is not known yet, or is too deep to be read."""
-    if text in (UNKNOWN, SECRET):
+    if is_marker(text):
         return None
     checked = (check_derived if derived else check_expression)(text, environment=environment)
     read = [_read(tree) for _, tree in checked.trees]
@@ -403,7 +403,7 @@ def _read(tree: CheckedTree) -> tuple[Clause, ...] | None:
 
 def find_warnings(text: str, environment: Environment) -> tuple[Problem, ...]:
     """Warnings of the compiler; reads without a guard are judged here, with the device in mind."""
-    if text in (UNKNOWN, SECRET):
+    if is_marker(text):
         return ()
     problems = check_expression(text, environment=environment).problems
     return tuple(

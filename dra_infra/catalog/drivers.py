@@ -1,7 +1,7 @@
 """Driver catalogue: what each release line publishes per device type, the shipped classes, and pinned lines.
 
-Lines are the first two numbers of a release, `25.12` or `0.4`; patch releases of a line publish the same. Without a
-pin the newest release line of a driver is meant.
+Lines are the first two numbers of a release, `25.12` or `0.4`; patch releases of a line publish the same. Where no
+release is named, `NEWEST_DRIVER` counts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.catalog.vocabulary import mig_profiles, product_names, read_data
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.target import NEWEST_DRIVER
 
 Section = Literal["attribute", "capacity"]
 Presence = Literal["always", "sometimes", "never"]
@@ -258,7 +259,7 @@ def read_pins(text: str) -> Pins:
     """
     releases = dict(newest().releases)
     for term in filter(None, map(str.strip, text.split(","))):
-        if term != "newest":
+        if term != NEWEST_DRIVER:
             releases |= _read(term)
     return newest() if releases == newest().releases else Pins(releases)
 

@@ -26,6 +26,7 @@ from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.output.wording import nearest
+from dra_infra.target import NEWEST_DRIVER
 
 TOP_KEY: Final = "nodeGroups"
 POOLS_KEY: Final = "pools"
@@ -36,8 +37,15 @@ OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
-def read_node_groups(entries: Any, file: str) -> tuple[list[NodeGroup], list[Problem]]:
+def read_node_groups(
+    entries: Any, file: str, *, driver: str = NEWEST_DRIVER
+) -> tuple[list[NodeGroup], list[Problem]]:
     """Read the groups of a file.
+
+    Args:
+        entries: The list under `nodeGroups`.
+        file: Path of the file, for problems.
+        driver: Releases of the drivers for groups that name none.
 
     Returns:
         The groups, and what is wrong: `fleet-object` for what is malformed, and the codes of `read_group`.
@@ -51,19 +59,19 @@ def read_node_groups(entries: Any, file: str) -> tuple[list[NodeGroup], list[Pro
     groups = []
     for index, entry in enumerate(entries):
         path = f"{file}.{TOP_KEY}[{index}]"
-        group, found = _read_entry(entry, path)
+        group, found = _read_entry(entry, path, driver)
         problems.extend(found)
         if group is not None:
             groups.append(group)
     return groups, problems
 
 
-def _read_entry(entry: Any, path: str) -> tuple[NodeGroup | None, list[Problem]]:
+def _read_entry(entry: Any, path: str, driver: str) -> tuple[NodeGroup | None, list[Problem]]:
     if not isinstance(entry, Mapping) or "kind" not in entry:
         return None, [malformed(path, "a group has no kind", "write kind: hgx-h100")]
     known = (*KEYS, *OWN_KEYS)
     problems = [unknown_key(key, known, f"{path}.{key}") for key in entry if key not in known]
-    group, found = read_group(entry, lambda key: f"{path}.{key}")
+    group, found = read_group(entry, lambda key: f"{path}.{key}", driver=driver)
     problems.extend(found)
     described = describe_nodes(group, entry, path, problems)
     return (None, problems) if problems else (described, [])
@@ -277,6 +285,7 @@ def _as_fleet(contents: _Contents, name: str, notes: Iterable[str] = ()) -> Flee
         slices=tuple(contents.slices[slice_] for slice_ in sorted(contents.slices)),
         classes=tuple(contents.classes[class_] for class_ in sorted(contents.classes)),
         notes=tuple(notes),
+        is_partial=not contents.nodes,
     )
 
 

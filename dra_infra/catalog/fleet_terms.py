@@ -19,6 +19,7 @@ from dra_infra.catalog.publication import DRANET
 from dra_infra.catalog.records import FleetKind, fleet_kinds
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
 from dra_infra.output.wording import nearest
+from dra_infra.target import NEWEST_DRIVER
 
 MAX_NODES: Final = 100_000
 """Most nodes of a named fleet; Kubernetes itself is tested to 5,000."""
@@ -31,12 +32,15 @@ KEYS: Final = ("kind", "count", "driver", "devices", *_GPU_KEYS, *_EXAMPLE_KEYS)
 """Options of a group, in a text and in a file."""
 
 
-def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | None, list[Problem]]:
+def read_group(
+    written: Mapping[str, Any], where: Where, *, driver: str = NEWEST_DRIVER
+) -> tuple[NodeGroup | None, list[Problem]]:
     """Read and check a group.
 
     Args:
         written: Values by the keys of `KEYS`; others are not looked at.
         where: Gives the paths of problems.
+        driver: Releases of the drivers, as `read_pins` reads them, for a group that names none.
 
     Returns:
         The group, None when something is wrong, and the problems: `fleet-unknown`, `fleet-count`, `fleet-option`,
@@ -49,7 +53,7 @@ def read_group(written: Mapping[str, Any], where: Where) -> tuple[NodeGroup | No
     name = node_names()[asked]
     kind = node_kinds()[name]
     problems += _misplaced(written, kind, where)
-    line = _line(written, kind, where, problems)
+    line = _line(written, kind, where, problems, driver)
     devices = _whole(written, "devices", kind.count, range(1, kind.count + 1), where, problems)
     values: dict[str, Any] = {}
     if kind.gpu:
@@ -112,14 +116,18 @@ def _misplaced(written: Mapping[str, Any], kind: FleetKind, where: Where) -> lis
     ]
 
 
-def _line(written: Mapping[str, Any], kind: FleetKind, where: Where, problems: list[Problem]) -> str:
+def _line(
+    written: Mapping[str, Any], kind: FleetKind, where: Where, problems: list[Problem], driver: str
+) -> str:
     asked = written.get("driver")
-    if asked is None:
+    if asked is None and kind.driver in kind.published:
+        # Devices that are listed one by one are known of this release alone.
         return kind.line
-    if asked == "newest":
+    if asked == NEWEST_DRIVER:
         return drivers()[kind.driver].newest.line
+    pinned = driver if asked is None else f"{kind.driver}={str(asked).replace(',', ' ')}"
     try:
-        line = read_pins(f"{kind.driver}={str(asked).replace(',', ' ')}").releases[kind.driver].line
+        line = read_pins(pinned).releases[kind.driver].line
     except InvalidSpecError as error:
         problems.extend(replace(each, path=where("driver")) for each in error.problems)
         return kind.line
@@ -202,12 +210,12 @@ OPTIONS: Final = (*(f"{name}=" for name in _VALUED), *_SWITCHES, *_GATES)
 """Everything that a term can say behind name and count."""
 
 
-def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
+def read_terms(text: str, *, driver: str = NEWEST_DRIVER) -> list[NodeGroup]:
     """Read the groups of a text; equal ones are added up.
 
     Args:
         text: Terms with commas between them.
-        driver: Release of NVIDIA's driver for terms that say none.
+        driver: Releases of the drivers, as `read_pins` reads them, for terms that name none.
 
     Raises:
         FleetError: `fleet-unknown`, and the codes of `read_group`; all at once.
@@ -222,11 +230,7 @@ def read_terms(text: str, *, driver: str | None = None) -> list[NodeGroup]:
             continue
         written: dict[str, Any] = {"kind": match["name"], "count": match["count"] or 1}
         problems.extend(_read_options(match["options"].split(), written, path, match["name"]))
-        kind = node_kinds().get(node_names().get(match["name"], ""))
-        # Other drivers have releases of their own.
-        if driver is not None and kind is not None and kind.gpu:
-            written.setdefault("driver", driver)
-        group, found = read_group(written, lambda _key: path)
+        group, found = read_group(written, lambda _key: path, driver=driver)
         problems.extend(found)
         if group is not None:
             groups[group.times(1)] = groups.get(group.times(1), 0) + group.count

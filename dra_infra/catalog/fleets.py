@@ -20,7 +20,7 @@ from dra_infra.errors import FleetError
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
-from dra_infra.target import ClusterTarget, check_target
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target
 
 MAX_DEVICES = 1_000_000
 """Most devices of a named fleet: what fits the memory of a laptop."""
@@ -41,7 +41,7 @@ class FleetNode(NamedTuple):
     slices: tuple[ResourceSlice, ...]
 
 
-def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None = None) -> Fleet:
+def load_fleet(text: str, *, kubernetes: str | None = None, driver: str = NEWEST_DRIVER) -> Fleet:
     """Read a fleet by name or from a file.
 
     Args:
@@ -51,7 +51,8 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None =
             `docs/fleets.md` has all of it.
         kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
             newer. A file of Kubernetes objects is read as it is.
-        driver: Release of NVIDIA's driver for names that say none; None for the newest.
+        driver: Releases of the drivers for hardware that names none, as `--driver` takes them: `newest`, `25.8`, or
+            `gpu.example.com=0.2`. Devices that the catalogue lists one by one stay those of their own release.
 
     Raises:
         FleetError: `fleet-unknown`, `fleet-count`, `fleet-option`, `fleet-too-large`, `fleet-unreadable`,
@@ -65,7 +66,9 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str | None =
     if isinstance(read, DescribedFleet):
         return build(read, separate_counters=separate)
     fleet, pools = read
-    return add_pools(fleet, pools, partial(build, separate_counters=separate)) if pools else fleet
+    return (
+        add_pools(fleet, pools, partial(build, separate_counters=separate), driver=driver) if pools else fleet
+    )
 
 
 def build(described: DescribedFleet, *, separate_counters: bool = True) -> Fleet:
@@ -92,7 +95,7 @@ def load_node(fleet: str | Fleet, node: str) -> FleetNode:
     Raises:
         FleetError: As `load_fleet`.
     """
-    read = fleet if isinstance(fleet, Fleet) else _read(fleet.strip(), None)
+    read = fleet if isinstance(fleet, Fleet) else _read(fleet.strip(), NEWEST_DRIVER)
     if not isinstance(read, DescribedFleet):
         return FleetNode(None, tuple(_renamed(read if isinstance(read, Fleet) else read[0], node)))
     groups = read.all_groups
@@ -109,7 +112,7 @@ def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
             yield slice_.changed({"spec": slice_.spec.changed({"pool": pool, "node_name": node})})
 
 
-def _read(text: str, driver: str | None) -> tuple[Fleet, Sequence[Mapping[str, Any]]] | DescribedFleet:
+def _read(text: str, driver: str) -> tuple[Fleet, Sequence[Mapping[str, Any]]] | DescribedFleet:
     """A fleet of Kubernetes objects with those of its node pools, or what is said of one."""
     if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
         read = read_fleet_file(text, is_pool)
@@ -157,6 +160,8 @@ def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counte
         slices=tuple(sorted(slices, key=lambda slice_: slice_.metadata.name)),
         classes=tuple(classes[name] for name in sorted(classes)),
         notes=tuple(dict.fromkeys(_notes(groups))),
+        driver_releases=tuple(sorted({f"{each.release.product} {each.release.line}" for each in groups})),
+        is_partial=True,
     )
 
 

@@ -29,6 +29,7 @@ from dra_infra.errors import FleetError, Problem
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 from dra_infra.output.wording import join_words, nearest
+from dra_infra.target import NEWEST_DRIVER
 
 MAX_POOLS: Final = 100
 """Most node pools of a fleet."""
@@ -83,13 +84,13 @@ class DescribedFleet:
         return [*self.groups, *(pool.group for pool in self.pools)]
 
 
-def read_described(document: Mapping[str, Any], file: str, *, driver: str | None = None) -> DescribedFleet:
+def read_described(document: Mapping[str, Any], file: str, *, driver: str = NEWEST_DRIVER) -> DescribedFleet:
     """Read a fleet file with groups of nodes or node pools.
 
     Args:
         document: The YAML document.
         file: Path of the file: for problems, and for the file of prices, which is looked for beside it.
-        driver: Release of NVIDIA's driver for pools that say none.
+        driver: Releases of the drivers for groups and pools that name none.
 
     Raises:
         FleetError: `fleet-object`, `node-pool`, `prices-unreadable`, and the codes of `read_group` and `read_terms`; all at
@@ -99,7 +100,7 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     problems = [unknown_key(key, known, f"{file}.{key}") for key in document if key not in known]
     groups: list[NodeGroup] = []
     if TOP_KEY in document:
-        groups, found = read_node_groups(document[TOP_KEY], file)
+        groups, found = read_node_groups(document[TOP_KEY], file, driver=driver)
         problems += found
     entries = document.get(POOLS_KEY, [])
     if POOLS_KEY in document and not (isinstance(entries, list) and 0 < len(entries) <= MAX_POOLS):
@@ -127,7 +128,7 @@ def read_described(document: Mapping[str, Any], file: str, *, driver: str | None
     return DescribedFleet(file, groups, _with_prices(read, prices), billing, notes)
 
 
-def _read_pool(entry: Any, path: str, driver: str | None) -> tuple[PoolOfGroup | None, list[Problem]]:
+def _read_pool(entry: Any, path: str, driver: str) -> tuple[PoolOfGroup | None, list[Problem]]:
     if not isinstance(entry, Mapping) or "nodes" not in entry or "name" not in entry:
         hint = "write {name: a3-h100, nodes: hgx-h100, min: 2, max: 10}"
         return None, [_refused(path, "a node pool needs a name, and nodes: what one of its nodes is", hint)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from typing import Any, Final
@@ -24,6 +24,7 @@ from dra_infra.catalog.machines import (
     node_kinds,
     node_names,
 )
+from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
@@ -42,6 +43,7 @@ from dra_infra.kubernetes.scheduler.fleet import (
     whole_of,
 )
 from dra_infra.output.wording import join_words
+from dra_infra.target import NEWEST_DRIVER
 
 _NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -129,7 +131,11 @@ def is_pool(manifest: Mapping[str, Any]) -> bool:
 
 
 def add_pools(
-    fleet: Fleet, manifests: Iterable[Mapping[str, Any]], build: Callable[[DescribedFleet], Fleet]
+    fleet: Fleet,
+    manifests: Iterable[Mapping[str, Any]],
+    build: Callable[[DescribedFleet], Fleet],
+    *,
+    driver: str = NEWEST_DRIVER,
 ) -> Fleet:
     """The fleet with the node pools of objects; what of them is not known is said in its notes.
 
@@ -137,79 +143,122 @@ def add_pools(
         fleet: What there is.
         manifests: Objects for which `is_pool` is true.
         build: Makes the nodes of named hardware.
+        driver: Releases of the drivers on the nodes that are added of named hardware.
     """
-    pools: list[tuple[_Machine, NodePool]] = []
-    named: list[tuple[_Machine, PoolOfGroup]] = []
-    limits: list[dict[str, int]] = []
-    notes: list[str] = []
-    room = MAX_NODES - len(fleet.nodes)
     manifests = list(manifests)
     classes = {
         str(value_at(each, "metadata", "name")): each for each in manifests if _key_of(each) == _NODE_CLASS
     }
     read = list(islice((each for manifest in manifests for each in _read(manifest)), MAX_POOLS))
-    for number, pool in enumerate(read):
+    ways = _find_ways(fleet, read, classes, driver)
+    named = ways.named
+    built = build(DescribedFleet(fleet.name, (), [each for _, each in named])) if named else Fleet(name="")
+    grown = [each for _, each in ways.like_nodes]
+    grown += [
+        replace(each, name=machine.title) for (machine, _), each in zip(named, built.pools, strict=True)
+    ]
+    machines = [each for each, _ in (*ways.like_nodes, *named)]
+    grown = [replace(each, is_cut=machine.is_cut) for machine, each in zip(machines, grown, strict=True)]
+    return replace(
+        fleet.with_classes(built.classes),
+        nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
+        slices=tuple(sorted((*fleet.slices, *built.slices), key=lambda each: each.metadata.name or "")),
+        pools=tuple(grown),
+        limits=tuple(_find_shared(read, ways.limits, machines, grown)),
+        notes=(*fleet.notes, *ways.notes, *built.notes),
+        driver_releases=tuple(sorted({*fleet.driver_releases, *built.driver_releases})),
+        is_partial=fleet.is_partial or bool(read),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """The ways in which pools grow.
+
+    Args:
+        like_nodes: Machines with nodes in the fleet, whose further nodes are like these.
+        named: Machines that only the catalogue has.
+        limits: What the limits of each pool leave for further nodes.
+        notes: What of the pools is not known.
+    """
+
+    like_nodes: list[tuple[_Machine, NodePool]] = field(default_factory=list)
+    named: list[tuple[_Machine, PoolOfGroup]] = field(default_factory=list)
+    limits: list[dict[str, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def _find_ways(
+    fleet: Fleet, pools: Sequence[_Pool], classes: Mapping[str, Mapping[str, Any]], driver: str
+) -> _Ways:
+    """Return how pools grow, each by its machines in turn, until the fleet has as many nodes as are looked at."""
+    ways = _Ways()
+    room = MAX_NODES - len(fleet.nodes)
+    for number, pool in enumerate(pools):
         machines = list(_find_machines(number, pool, fleet, classes.get(pool.node_class)))
-        limits.append(_find_left(pool, machines))
-        if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
-            notes.append(f"node pool {pool.name[:80]} is left out: no nodes can be called so")
+        ways.limits.append(_find_left(pool, machines))
+        if why := _find_why_unusable(pool, machines):
+            ways.notes.append(why)
             continue
-        if not machines:
-            shown = ", ".join(pool.machines[:3])[:80] or "not named"
-            why = f"its machine ({shown}) is not known here"
-            if pool.takes_any:
-                why = "its requirements name no machine that is known here"
-            notes.append(f"node pool {pool.name} is left out: {why}, and it has no node")
-            continue
-        sizes = _find_sizes(pool, machines, limits[-1], notes)
+        sizes = _find_sizes(pool, machines, ways.limits[-1], ways.notes)
         if not sizes:
-            notes.append(f"node pool {pool.name} is left out: its limits leave room for no node")
+            ways.notes.append(f"node pool {pool.name} is left out: its limits leave room for no node")
         for index, wanted in enumerate(sizes):
             more = min(wanted.more, room)
             machine = replace(wanted, is_cut=wanted.is_cut or more < wanted.more)
             room -= more
             stem = f"{pool.name}-added{index or ''}"
             if machine.own:
-                pools.append((machine, _grow_like(fleet, machine, stem, more)))
+                ways.like_nodes.append((machine, _grow_like(fleet, machine, stem, more)))
             elif more:
-                of_ec2 = labels_of_karpenter().get(machine.name, {}) if pool.takes_any else {}
-                labels = {INSTANCE_TYPE: machine.name, **of_ec2, **pool.labels, **pool.match}
-                group = replace(
-                    read_terms(machine.name)[0],
-                    # Numbers of nodes go on from machine to machine, and names of nodes that are there are not given again.
-                    name=stem if sizes[0].own else pool.name,
-                    count=more,
-                    labels=tuple(labels.items()),
-                    taints=pool.taints,
-                    allocatable=tuple(machine.left.items()),
-                )
+                # Numbers of nodes go on from machine to machine, and names of nodes that are there are not given again.
+                group = _group_of(pool, machine, stem if sizes[0].own else pool.name, more, driver)
                 now = 0 if fleet.nodes else min(pool.least, more)
-                named.append((machine, PoolOfGroup(group, machine.name, now, None, "")))
-    notes += _name_missing(
-        [read[number] for number in dict.fromkeys(each.pool for each, _ in named)], classes
-    )
-    built = build(DescribedFleet(fleet.name, (), [each for _, each in named])) if named else Fleet(name="")
-    grown = [each for _, each in pools]
-    grown += [
-        replace(each, name=machine.title) for (machine, _), each in zip(named, built.pools, strict=True)
-    ]
-    machines = [each for each, _ in (*pools, *named)]
-    grown = [replace(each, is_cut=machine.is_cut) for machine, each in zip(machines, grown, strict=True)]
-    shared = [
-        SharedLimit(pool=read[number].name, what=what, left=left, takes=takes)
-        for number, of_pool in enumerate(limits)
-        for what, left in of_pool.items()
-        for takes in (tuple(_take(what, each) if each.pool == number else 0 for each in machines),)
-        if sum(take * len(each.spare) for take, each in zip(takes, grown, strict=True)) > left
-    ]
+                ways.named.append((machine, PoolOfGroup(group, machine.name, now, None, "")))
+    users = [pools[number] for number in dict.fromkeys(each.pool for each, _ in ways.named)]
+    ways.notes.extend(_name_missing(users, classes))
+    return ways
+
+
+def _find_why_unusable(pool: _Pool, machines: Sequence[_Machine]) -> str:
+    """Return the note on a pool that cannot be looked at, empty where it can."""
+    if not is_dns_subdomain(pool.name) or len(pool.name) > 50:
+        return f"node pool {pool.name[:80]} is left out: no nodes can be called so"
+    if machines:
+        return ""
+    shown = ", ".join(pool.machines[:3])[:80] or "not named"
+    why = f"its machine ({shown}) is not known here"
+    if pool.takes_any:
+        why = "its requirements name no machine that is known here"
+    return f"node pool {pool.name} is left out: {why}, and it has no node"
+
+
+def _group_of(pool: _Pool, machine: _Machine, name: str, number: int, driver: str) -> NodeGroup:
+    """Return the further nodes of a machine of the catalogue, with labels and taints of the pool."""
+    of_ec2 = labels_of_karpenter().get(machine.name, {}) if pool.takes_any else {}
+    labels = {INSTANCE_TYPE: machine.name, **of_ec2, **pool.labels, **pool.match}
     return replace(
-        fleet.with_classes(built.classes),
-        nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
-        slices=tuple(sorted((*fleet.slices, *built.slices), key=lambda each: each.metadata.name or "")),
-        pools=tuple(grown),
-        limits=tuple(shared),
-        notes=(*fleet.notes, *notes, *built.notes),
+        read_terms(machine.name, driver=driver)[0],
+        name=name,
+        count=number,
+        labels=tuple(labels.items()),
+        taints=pool.taints,
+        allocatable=tuple(machine.left.items()),
     )
+
+
+def _find_shared(
+    read: Sequence[_Pool],
+    limits: Sequence[Mapping[str, int]],
+    machines: Sequence[_Machine],
+    grown: Sequence[NodePool],
+) -> Iterator[SharedLimit]:
+    """Yield the limits of pools that do not allow all further nodes at once."""
+    for number, of_pool in enumerate(limits):
+        for what, left in of_pool.items():
+            takes = tuple(_take(what, each) if each.pool == number else 0 for each in machines)
+            if sum(take * len(each.spare) for take, each in zip(takes, grown, strict=True)) > left:
+                yield SharedLimit(pool=read[number].name, what=what, left=left, takes=takes)
 
 
 def _find_machines(

@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.vocabulary import read_data
 
 
@@ -72,7 +73,7 @@ class FleetKind(Fact):
     Args:
         also: Other names of it.
         system: Name of the board, server or rack in systems.yaml; empty without hardware.
-        line: Release line of the driver, where none is asked for.
+        line: Release line of the driver, where none is asked for: the newest, or the one that publishes the listed devices.
         gpu: Name of the product as NVML reports it; empty without hardware.
         count: Devices per node.
         pci_name: Name of the GPU in the PCI database.
@@ -99,7 +100,10 @@ class FleetKind(Fact):
 @cache
 def fleet_kinds() -> dict[str, FleetKind]:
     """Fleets by name; other names are not among them."""
-    return {name: FleetKind.model_validate(entry) for name, entry in read_data("fleets.yaml").items()}
+    return {
+        name: FleetKind.model_validate({"line": drivers()[entry["driver"]].newest.line, **entry})
+        for name, entry in read_data("fleets.yaml").items()
+    }
 
 
 @cache

@@ -16,10 +16,10 @@ from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import SECRET, mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import nearest
-from dra_infra.program_objects import SECRET
+from dra_infra.target import NEWEST_DRIVER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,22 +47,30 @@ _SECRET_FIELDS: Final = ("data", "stringData")
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def load_snapshot(texts: Iterable[str], *, name: str = NAME) -> Snapshot:
+def load_snapshot(texts: Iterable[str], *, name: str = NAME, driver: str = NEWEST_DRIVER) -> Snapshot:
     """Read a cluster from YAML or JSON with any number of documents; lists of every kind are opened.
 
     An object that several texts hold, or one text twice, counts once: as the last of them has it. Values of Secrets and
     what `kubectl apply` repeats in annotations are taken out here, so that nothing later can show them.
 
+    Args:
+        texts: The documents.
+        name: What the cluster is called in answers.
+        driver: Releases of the drivers on nodes that node pools of the cluster may add.
+
     Raises:
         FleetError: The codes of `iterate_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
     """
     try:
-        return snapshot_of((each for text in texts for each in iterate_manifests(text, file=name)), name=name)
+        manifests = (each for text in texts for each in iterate_manifests(text, file=name))
+        return snapshot_of(manifests, name=name, driver=driver)
     except ProblemsError as error:
         raise FleetError(error.problems) from error
 
 
-def snapshot_of(manifests: Iterable[dict[str, Any]], *, name: str = NAME) -> Snapshot:
+def snapshot_of(
+    manifests: Iterable[dict[str, Any]], *, name: str = NAME, driver: str = NEWEST_DRIVER
+) -> Snapshot:
     """The cluster of its objects, as of `load_snapshot`.
 
     Raises:
@@ -83,7 +91,7 @@ def snapshot_of(manifests: Iterable[dict[str, Any]], *, name: str = NAME) -> Sna
     others: list[dict[str, Any]] = []
     fleet = gather_fleet(_take_hardware(found, others), name)
     if pools := [each for each in others if is_pool(each)]:
-        fleet = add_pools(fleet, pools, build)
+        fleet = add_pools(fleet, pools, build, driver=driver)
     notes = (*_name_large(fleet), *_name_unknown(others))
     return Snapshot(fleet=replace(fleet, notes=(*fleet.notes, *notes)), objects=tuple(others))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +9,18 @@ from typing import Any, Final
 
 import click
 
+from dra_infra.answers.draining import (
+    Drained,
+    RuleCount,
+    Undone,
+    count_evictions,
+    evict,
+    plan_drain,
+    undo_drain,
+)
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
-from dra_infra.client.kubeconfig import find_account
 from dra_infra.client.objects import full_name, name_of, namespace_of
-from dra_infra.client.session import Session
-from dra_infra.client.taint_rules import TaintRules
-from dra_infra.cluster.draining import EMPTY, Drain, Preview, find_ours, look
-from dra_infra.cluster.reading import Reader
-from dra_infra.errors import Problem
+from dra_infra.cluster.draining import EMPTY, Drain, Preview
 from dra_infra.kubernetes.scheduler.device_evictions import Eviction
 from dra_infra.output.wording import count_of, join_words
 
@@ -48,63 +51,58 @@ def drain(
         # An empty driver is no other word for all of them, which would drain more than was meant.
         if given is not None and not given.strip():
             raise click.BadParameter(EMPTY, param_hint=name)
-    account = find_account(kubeconfig, context, os.environ)
-    session = Session(account)
-    with progress() as tell:
-        reader = Reader(session, tell=tell)
-        if undo:
-            version, rules = find_ours(reader, target)
-            writer = TaintRules(account, version)
-            for each in rules:
-                writer.delete(each)
-            names = [name_of(each) for each in rules]
-        else:
-            preview = look(reader, target, driver=driver or "")
     if undo:
-        _print_undone(target, names, as_json=as_json)
-        return 0
+        with progress() as tell:
+            undone = undo_drain(target, kubeconfig=kubeconfig, context=context, tell=tell)
+        _print_undone(undone, as_json=as_json)
+        return undone.exit_code
+    with progress() as tell:
+        planned = plan_drain(target, driver=driver, kubeconfig=kubeconfig, context=context, tell=tell)
     if not as_json:
-        write_lines(describe(preview))
+        write_lines(describe(planned.preview))
     if not yes:
         again = shlex.join(["dra-infra", "drain", target, *(["--driver", driver] if driver else []), "--yes"])
         if as_json:
-            write_json(to_json(preview))
+            write_json(to_json(planned.preview))
         else:
             write_lines([f"nothing was written; evict them: {again}"])
-        return 0
-    steps = Drain(preview, TaintRules(account, preview.version), session, reason=reason, seconds=timeout)
-    return _run(steps, as_json=as_json)
+        return planned.exit_code
+    return _run(planned.start(reason=reason, timeout=timeout), as_json=as_json)
 
 
 def _run(steps: Drain, *, as_json: bool) -> int:
-    said: list[dict[str, Any]] = []
-    for name, message, count in steps.ask():
-        said.append({"rule": name, "message": message, "pods": count})
+    def show(count: RuleCount) -> None:
         if not as_json:
-            write_lines([f"the cluster says of {name}: {message}"])
-        if (ours := steps.expected(name)) != count:
-            print_problems([_differs(name, ours, count)])
-            if as_json:
-                write_json({**to_json(steps.preview), "rules": said, "drained": False})
-            return 1
+            write_lines([f"the cluster says of {count.rule}: {count.message}"])
+
+    done = count_evictions(steps, show=show)
+    if done.has_other_count:
+        print_problems(done.problems)
+        if as_json:
+            write_json(_drained_to_json(done))
+        return done.exit_code
     if not as_json:
         write_lines([f"evicting {count_of(len(steps.preview.pods), 'pod')}"])
     with progress() as tell:
-        steps.tell = tell
-        left = steps.evict()
+        done = evict(steps, done, tell=tell)
     if as_json:
-        ended = {"drained": not left, "left": list(left), "staying": list(steps.staying)}
-        write_json({**to_json(steps.preview), "rules": said, **ended})
-    elif not left:
-        back = shlex.join(["dra-infra", "drain", steps.preview.target, "--undo"])
-        write_lines([f"✓ drained: {_gone(steps)}; give it back: {back}"])
-    if left:
-        print_problems([_not_gone(steps.preview.target, left)])
-    return 1 if left else 0
+        ends = {"left": list(done.left), "staying": list(done.staying)}
+        write_json({**_drained_to_json(done), **ends})
+    elif not done.left:
+        back = shlex.join(["dra-infra", "drain", done.preview.target, "--undo"])
+        write_lines([f"✓ drained: {_gone(done)}; give it back: {back}"])
+    if done.problems:
+        print_problems(done.problems)
+    return done.exit_code
 
 
-def _gone(steps: Drain) -> str:
-    count, staying = len(steps.preview.pods), len(steps.staying)
+def _drained_to_json(done: Drained) -> dict[str, Any]:
+    rules = [{"rule": each.rule, "message": each.message, "pods": each.pods} for each in done.counts]
+    return {**to_json(done.preview), "rules": rules, "drained": not done.problems}
+
+
+def _gone(done: Drained) -> str:
+    count, staying = len(done.preview.pods), len(done.staying)
     said = f"{count_of(count, 'pod')} {'was' if count == 1 else 'were'} evicted"
     stay = f", and {staying} {'stays' if staying == 1 else 'stay'} by an extended resource" if staying else ""
     return (said if count else "no pod is left to evict") + stay
@@ -163,28 +161,11 @@ def to_json(preview: Preview) -> dict[str, Any]:
     }
 
 
-def _print_undone(target: str, names: list[str], *, as_json: bool) -> None:
+def _print_undone(undone: Undone, *, as_json: bool) -> None:
+    target, names = undone.target, list(undone.deleted)
     if as_json:
         write_json({"target": target, "deleted": names})
     elif names:
         write_lines([f"✓ {target} is given back: deleted DeviceTaintRule {join_words(names, most=50)}"])
     else:
         write_lines([f"no drain of {target} has a rule here"])
-
-
-def _differs(name: str, ours: int, theirs: int) -> Problem:
-    return Problem(
-        path=f"DeviceTaintRule {name}",
-        code="drain-differs",
-        message=f"the eviction controller would evict {count_of(theirs, 'pod')}, and {ours} were found here: nothing is evicted",
-        hint="pods came or went meanwhile, or you may not list all of them; look again, and run the command again",
-    )
-
-
-def _not_gone(target: str, left: tuple[str, ...]) -> Problem:
-    return Problem(
-        path=target,
-        code="drain-not-ended",
-        message=f"{count_of(len(left), 'pod')} still there: {join_words(left)}",
-        hint="the rules stay and evict them; run the command again to wait, or give it more time with --timeout",
-    )

@@ -9,23 +9,21 @@ import difflib
 import re
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 import click
 
-from dra_infra.cli.explain_questions import Found, read_live, read_offline
-from dra_infra.cli.explain_report import Report, describe, in_python, to_json
-from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
+from dra_infra.answers.asking import ask_cluster, ask_files, find_own_project
+from dra_infra.answers.explaining import answer
+from dra_infra.answers.reading import SceneOptions
+from dra_infra.cli.explain_report import describe, in_python, to_json
+from dra_infra.cli.printing import print_not_seen, print_problems, progress, say, write_json, write_lines
 from dra_infra.codes import CODES
-from dra_infra.errors import Problem, ProblemsError
-from dra_infra.explanation.causes import find_causes
-from dra_infra.explanation.explain import explain
-from dra_infra.explanation.records import Explanation
-from dra_infra.explanation.slips import find_slip_problems
+from dra_infra.errors import ProblemsError, ProgramError
 
 _COLUMNS: Final = 100
 _CODE: Final = "    "
@@ -37,20 +35,14 @@ def run(
     path: Path | None,
     *,
     namespace: str | None,
-    fleet: str | None,
-    snapshot: Path | None,
     kubeconfig: Path | None,
     context: str | None,
-    kubernetes: str | None,
-    gates: Mapping[str, bool],
-    stack: str | None,
-    config: Mapping[str, str],
     timeout: float,
     is_deep: bool,
-    kinds: Path | None,
     as_json: bool,
+    **options: Unpack[SceneOptions],
 ) -> int:
-    """Print why a pod or claim fits or not; 0 when it fits, 1 when not, or when it cannot be told in the time.
+    """Print why a pod or claim fits or not. Return 0 when it fits, and 1 when it does not, or nobody knows in the time.
 
     What fits when node pools grow within their limits counts as fitting.
     A name alone that is a code is the code, whose meaning is printed.
@@ -59,77 +51,64 @@ def run(
         ProblemsError: When there is nothing to answer.
         click.BadParameter: When options do not go together.
     """
-    files = path or fleet or snapshot
+    own = None
+    if not (path or options.get("fleet") or options.get("snapshot") or kubeconfig or context):
+        own = None if name in CODES else find_own_project(options.get("stack"), options.get("config", {}))
+    path = path or own
+    files = path or options.get("fleet") or options.get("snapshot")
     if name in CODES and not (files or kubeconfig or context or namespace):
         return tell_code(name, as_json=as_json)
     if files and (kubeconfig or context):
         raise click.BadParameter("files are read or a cluster, not both", param_hint="--kubeconfig")
-    is_live = path is None and fleet is None and snapshot is None
+    if path is None and not options.get("fleet"):
+        _refuse_options_of_programs(options)
     with progress() as tell:
-        if is_live:
+        if files:
             try:
-                found = read_live(
-                    name, namespace, kubeconfig, context, kubernetes=kubernetes, gates=gates, tell=tell
+                asked = ask_files(name, path, namespace=namespace, timeout=timeout, **options)
+            except ProgramError as error:
+                raise _with_way_to_cluster(error) if own else error from None
+            print_problems(asked.warnings)
+            print_not_seen(asked.left_out)
+        else:
+            try:
+                asked = ask_cluster(
+                    name,
+                    namespace=namespace,
+                    kubeconfig=kubeconfig,
+                    context=context,
+                    kubernetes=options.get("kubernetes"),
+                    gates=options.get("gates", {}),
+                    tell=tell,
                 )
             except ProblemsError as error:
                 raise _with_nearest_code(error, name) from None
-        else:
-            found = read_offline(
-                name,
-                path,
-                namespace=namespace,
-                fleet=fleet,
-                snapshot=snapshot,
-                kubernetes=kubernetes,
-                gates=gates,
-                stack=stack,
-                config=config,
-                kinds=kinds,
-                timeout=timeout,
-            )
         tell("explaining")
         end = time.monotonic() + timeout
-        answer, causes = _answer(found, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
-    asking = found.asking
-    if answer is not None and answer.verdict == "does-not-fit" and found.fits:
-        # Here each pod takes the first node that it can; placement tries more orders.
-        answer, asking = None, replace(asking, settled=found.fits)
-    report = Report(
-        asking=asking,
-        causes=tuple(dict.fromkeys(causes)),
-        answer=answer and in_python(answer, found.made),
-        where=found.where,
-        joint=found.joint,
-        growth=found.growth,
-        undecided=found.undecided,
-        is_deep=is_deep,
-    )
-    print_problems(found.not_seen, with_count=False)
+        explained = answer(asked, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
+    for note in asked.notes:
+        say(note)
+    report = replace(explained, answer=explained.answer and in_python(explained.answer, asked.made))
+    print_problems(asked.not_seen, with_count=False)
     if as_json:
-        write_json(to_json(report, found.not_seen))
+        write_json(to_json(report, asked.not_seen))
     else:
         write_lines(describe(report))
-    return 0 if report.opens_gate else 1
+    return report.exit_code
 
 
-def _answer(
-    found: Found, *, is_late: Callable[[], bool], is_deep: bool
-) -> tuple[Explanation | None, list[Problem]]:
-    """Returns what the allocator says, None where it is not asked, and what is wrong around."""
-    question, answer = found.asking.question, None
-    causes = list(found.asking.causes)
-    if question is not None:
-        causes += find_causes(question)
-        # Of a claim that is not there no change can be said to be enough.
-        is_lost = any(each.code == "claim-not-known" for each in causes)
-        if question.claims or not (question.eligible or is_lost):
-            answer = explain(question, is_late=is_late, is_deep=is_deep, refusal=found.refusal)
-        if answer is not None and answer.verdict != "fits":
-            causes += find_slip_problems(question)
-    if answer is not None and found.undecided:
-        # The allocator answered without what is not known.
-        answer = replace(answer, verdict="not-decided", error=None)
-    return answer, causes
+def _refuse_options_of_programs(options: SceneOptions) -> None:
+    """Refuse options that would have no effect on what runs in a cluster or a snapshot."""
+    given = {
+        "prices": options.get("prices"),
+        "driver": options.get("driver"),
+        "provider": options.get("provider"),
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise click.BadParameter(
+                "needs a program or manifests: name their folder", param_hint=f"--{option}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,6 +159,19 @@ def _wrapped(text: str) -> Iterator[str]:
             yield from textwrap.wrap(
                 line, _COLUMNS, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
             ) or [""]
+
+
+def _with_way_to_cluster(error: ProgramError) -> ProgramError:
+    """Return the error with the way to the cluster, for the project of the current folder was not named."""
+    way = "this folder is a project, which is asked; for an object of the cluster add --context NAME"
+    return ProgramError(
+        [
+            replace(each, hint=f"{each.hint}; {way}" if each.hint else way)
+            if each.code == "subject-not-known"
+            else each
+            for each in error.problems
+        ]
+    )
 
 
 def _with_nearest_code(error: ProblemsError, name: str) -> ProblemsError:

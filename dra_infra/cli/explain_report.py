@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final
 
+from dra_infra.answers.explaining import ASIDE, Explained
 from dra_infra.errors import Problem
-from dra_infra.explanation.asking import Asking
-from dra_infra.explanation.records import Change, Explanation, FitVerdict, RequestTree, Step, Suggestion
+from dra_infra.explanation.records import Change, Explanation, RequestTree, Step, Suggestion
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.placement.placement import Growth, JointVerdict, Reason
 from dra_infra.program_objects import ProgramObject, get_field
 from dra_infra.program_writing.python_text import write
 from dra_infra.program_writing.selector_texts import read_selector
@@ -23,88 +22,22 @@ _NODES: Final = 6
 """Reasons of nodes, and further causes of devices, that are told."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
-    """Everything that is known.
-
-    Args:
-        asking: What was asked.
-        causes: What is wrong around it.
-        answer: What the allocator says; None where it was not asked.
-        where: The fleet or cluster.
-        joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
-        growth: By how much node pools have to grow for all of them; None where the fleet has none that may.
-        undecided: Why `simulate` does not decide whether the pods fit; what the allocator says does not count then.
-        is_deep: Whether pairs of changes were tried too.
-    """
-
-    asking: Asking
-    causes: tuple[Problem, ...]
-    answer: Explanation | None
-    where: str
-    joint: JointVerdict | None = None
-    growth: Growth | None = None
-    undecided: tuple[Reason, ...] = ()
-    is_deep: bool = False
-
-    @property
-    def verdict(self) -> FitVerdict:
-        """The verdict on whether the pods fit, or have what they need."""
-        if self.undecided:
-            return "not-decided"
-        if any(
-            each.severity == "error" for each in self.causes if each.code not in _ASIDE or self.answer is None
-        ):
-            return "does-not-fit"
-        if self.answer is not None:
-            return self.answer.verdict
-        return "fits" if self.asking.settled or self.is_free else "does-not-fit"
-
-    @property
-    def is_free(self) -> bool:
-        """True where there is a node to which the pods may go."""
-        return self.asking.question is not None and bool(self.asking.question.eligible)
-
-    @property
-    def absent(self) -> tuple[str, ...]:
-        """The classes that are asked for and not there."""
-        return self.asking.question.absent if self.asking.question is not None else ()
-
-    @property
-    def fits(self) -> bool:
-        """True where nothing is in the way."""
-        return self.verdict == "fits"
-
-    @property
-    def opens_gate(self) -> bool:
-        """True where `simulate` opens the gate: it fits, and so do all at once; or they do with the nodes that pools may get."""
-        if self.growth is not None and self.growth.verdict == "fits-grown":
-            return True
-        return self.fits and (self.joint is None or self.joint.verdict in _OPEN)
-
-
-_OPEN: Final = ("always", "depends-on-order")
 _MARKS: Final = {"always": "✓", "depends-on-order": "!", "never": "✗", "not-decided": "?"}
-_ASIDE: Final = (
-    "pool-incomplete",
-    "pool-invalid",
-    "driver-not-on-node",
-    "driver-missing",
-    "mig-not-published",
-)
-"""Codes about some devices, which need not be in the way of those that are asked for."""
 
 
-def describe(report: Report) -> Iterator[str]:
-    """The verdict, what is wrong around, the devices of each request, what would fit, and whether all workloads do at once."""
+def describe(report: Explained) -> Iterator[str]:
+    """The verdict, what is wrong around, the devices of each request, what would fit, whether all workloads do at once, and what it was checked for."""
     yield from _describe_subject(report)
     if report.joint is not None:
         yield f"  {_MARKS[report.joint.verdict]} all at once: {report.joint}"
     if report.growth is not None:
         yield f"  {describe_growth(report.growth)}"
+    if report.has_errors and report.fits:
+        yield "  ✗ other objects of the input have errors, so the exit code is 1"
+    yield report.provenance.describe()
 
 
-def _describe_subject(report: Report) -> Iterator[str]:
+def _describe_subject(report: Explained) -> Iterator[str]:
     yield _verdict(report)
     for cause in report.causes:
         yield f"  {'✗' if cause.severity == 'error' else '!'} {cause.path}: {cause.message} [{cause.code}]"
@@ -129,7 +62,7 @@ def _describe_subject(report: Report) -> Iterator[str]:
         yield f"  not taken into account: {', '.join(report.asking.unmodelled)}"
 
 
-def _answer(answer: Explanation, report: Report) -> Iterator[str]:
+def _answer(answer: Explanation, report: Explained) -> Iterator[str]:
     yield from _error(answer)
     yield from _trees(answer, report)
     # A proof about all devices says what is in the way on the nearest node too.
@@ -155,13 +88,13 @@ def _answer(answer: Explanation, report: Report) -> Iterator[str]:
     yield from (f"  not known: {each}" for each in answer.unknown)
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: Explained) -> str:
     answer, asking = report.answer, report.asking
     if report.undecided:
         return f"? {asking.subject}: not known whether it fits ({report.where})"
     if answer is None:
         if asking.settled:
-            return f"{'✓' if report.fits else '✗'} {asking.subject}: {asking.settled}"
+            return f"{_mark(report)} {asking.subject}: {asking.settled}"
         return (
             f"{'✓' if report.fits else '✗'} {asking.subject} {'has its devices' if report.fits else 'waits'}"
         )
@@ -172,13 +105,18 @@ def _verdict(report: Report) -> str:
         pods = f"{answer.placed} of {answer.pods} pods" if answer.pods > 1 else "it"
         return f"✗ {asking.subject} does not fit: devices are there for {pods}, and something else is in the way ({where})"
     if answer.verdict == "fits":
-        return f"✓ {asking.subject}{f': {of}' if of else ' fits'} ({where})"
+        return f"{_mark(report)} {asking.subject}{f': {of}' if of else ' fits'} ({where})"
     if answer.verdict == "not-decided":
         return f"? {asking.subject}: not known whether it fits ({where})"
     return f"✗ {asking.subject}: {of or f'fits on none of {nodes}'} ({where})"
 
 
-def _refused_nodes(report: Report) -> Iterator[str]:
+def _mark(report: Explained) -> str:
+    # What fits and is never admitted by a queue has no plain sign.
+    return ("!" if report.is_held else "✓") if report.fits else "✗"
+
+
+def _refused_nodes(report: Explained) -> Iterator[str]:
     question = report.asking.question
     if question is None:
         return
@@ -201,7 +139,7 @@ def _error(answer: Explanation) -> Iterator[str]:
         yield f"      it has no value on device {error.device}"
 
 
-def _trees(answer: Explanation, report: Report) -> Iterator[str]:
+def _trees(answer: Explanation, report: Explained) -> Iterator[str]:
     is_told = any(step.rule == "node" for tree in answer.requests for step in tree.steps)
     if not answer.requests or not (is_told or report.is_free):
         yield from _refused_nodes(report)
@@ -252,11 +190,11 @@ def _step(step: Step) -> str:
     return told
 
 
-def _suggestions(found: Sequence[Suggestion], report: Report) -> Iterator[str]:
+def _suggestions(found: Sequence[Suggestion], report: Explained) -> Iterator[str]:
     if found:
         errors = {each.code for each in report.causes if each.severity == "error"}
         beside = "where the quota lets it be made, " if found[0].refused else ""
-        if errors - {*_ASIDE, "class-not-known", "quota-refuses"}:
+        if errors - {*ASIDE, "class-not-known", "quota-refuses"}:
             beside = "apart from what is marked ✗, "
         yield f"  {beside}it fits with one of these, each tried out:"
     for number, each in enumerate(found, 1):
@@ -320,7 +258,7 @@ def _devices(names: Sequence[str]) -> str:
     return "; ".join(f"{pool}/{compress_names(devices)}" for pool, devices in pools.items())
 
 
-def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
+def to_json(report: Explained, not_seen: Sequence[Problem]) -> dict[str, Any]:
     """The report as JSON data; every key is always there."""
     answer = report.answer
     return {
@@ -332,8 +270,10 @@ def to_json(report: Report, not_seen: Sequence[Problem]) -> dict[str, Any]:
         "settled": report.asking.settled,
         "causes": [each.to_data() for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),
+        "has_errors": report.has_errors,
         "joint": report.joint.to_data() if report.joint else None,
         "growth": report.growth.to_data() if report.growth else None,
         "unmodelled": list(report.asking.unmodelled),
         "not_seen": [each.to_data() for each in not_seen],
+        "provenance": report.provenance.to_json(),
     }

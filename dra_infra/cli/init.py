@@ -77,7 +77,7 @@ def run(
     project = NewProject(
         name=project_name(name, folder=root), root=root, kubernetes=kubernetes, ci=ci, start=start
     )
-    written = write_whole(files_of(project), force=force)
+    written = write_whole(files_of(project), force=force, root=root)
     shown = {
         "version": 1,
         "project": project.name,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -22,6 +22,7 @@ from dra_infra import __version__
 from dra_infra.advice.objects import validate
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.fleet_terms import read_terms
+from dra_infra.cli.written_files import Folder, hint_for, new_name, open_folder
 from dra_infra.errors import Problem, ScaffoldError
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import Device
@@ -260,15 +261,20 @@ class Written:
     same: tuple[Path, ...]
 
 
-def write_whole(files: Mapping[Path, str], *, force: bool) -> Written:
+def write_whole(files: Mapping[Path, str], *, force: bool, root: Path) -> Written:
     """Write *files*; those that hold the same already are left alone, and others are replaced with *force*.
 
     A run that fails takes away what it wrote, and puts back what it replaced.
 
+    Args:
+        files: Text of each file, by its path.
+        force: Replace files that hold something else.
+        root: Folder of the project, in which links are not followed.
+
     Raises:
         ScaffoldError: `files-differ` with each of them, or `folder-not-usable`; then nothing is changed.
     """
-    states = {path: _state(path, text) for path, text in files.items()}
+    states = {path: _state(path, text, root) for path, text in files.items()}
     new, differ, same, odd = (
         tuple(path for path, state in states.items() if state == each)
         for each in ("new", "differs", "same", "no file")
@@ -276,71 +282,63 @@ def write_whole(files: Mapping[Path, str], *, force: bool) -> Written:
     refused = [_differs(path) for path in differ if not force] + [_no_file(path) for path in odd]
     if refused:
         raise ScaffoldError(refused)
-    _write({path: files[path] for path in (*new, *differ)})
+    _write({path: files[path] for path in (*new, *differ)}, root)
     return Written(new, differ, same)
 
 
-def _state(path: Path, text: str) -> str:
-    for folder in path.parents:
-        if folder.exists() and not folder.is_dir():
-            raise _unusable(folder, NotADirectoryError(20, "it is a file"))
-    if not os.path.lexists(path):
-        return "new"
-    # A link may lead out of the project: what it points at is not ours to write.
-    if path.is_symlink() or not path.is_file():
-        return "no file"
+def _state(path: Path, text: str, root: Path) -> str:
     try:
-        return "same" if path.read_bytes() == text.encode() else "differs"
+        with open_folder(path.parent, [root]) as folder:
+            there = folder.state(path.name)
+            if there is None:
+                return "new"
+            # A link may lead out of the project: what it points at is not ours to write.
+            if not stat.S_ISREG(there.st_mode):
+                return "no file"
+            return "same" if folder.read(path.name) == text.encode() else "differs"
+    except FileNotFoundError:
+        return "new"
     except OSError as error:
         raise _unusable(path, error) from error
 
 
-def _write(files: Mapping[Path, str]) -> None:
+def _write(files: Mapping[Path, str], root: Path) -> None:
     """Write beside each place first, so that what can fail fails before anything is in place."""
-    folders: list[Path] = []
-    beside: dict[Path, Path] = {}
-    kept: dict[Path, Path] = {}
+    made: list[Path] = []
+    opened: dict[Path, Folder] = {}
+    beside: dict[Path, str] = {}
+    kept: dict[Path, str] = {}
     placed: list[Path] = []
     done = False
     path = Path()
-    try:
-        for path, text in files.items():
-            _make_folders(path.parent, folders)
-            beside[path] = _free_name(path)
-            beside[path].write_bytes(text.encode())
-        for path, written in beside.items():
-            if path.exists():
-                kept[path] = _free_name(path)
-                path.rename(kept[path])
-            placed.append(path)
-            written.rename(path)
-        done = True
-    except OSError as error:
-        raise _unusable(path, error) from error
-    finally:
-        # Also when the user interrupts.
-        if not done:
-            for each in placed:
-                each.unlink(missing_ok=True)
-            for each, old in kept.items():
-                old.rename(each)
-        for each in (*beside.values(), *(kept.values() if done else ())):
-            each.unlink(missing_ok=True)
-        for folder in () if done else reversed(folders):
-            # Somebody else may have put a file there by now.
-            with suppress(OSError):
-                folder.rmdir()
-
-
-def _make_folders(folder: Path, made: list[Path]) -> None:
-    missing = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
-    for each in reversed(missing):
-        each.mkdir()
-        made.append(each)
-
-
-def _free_name(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    with ExitStack() as stack:
+        try:
+            for path, text in files.items():
+                opened[path] = stack.enter_context(open_folder(path.parent, [root], made=made))
+                beside[path] = opened[path].put_beside(text.encode())
+            for path, written in beside.items():
+                folder = opened[path]
+                if folder.state(path.name):
+                    kept[path] = new_name()
+                    folder.rename(path.name, kept[path])
+                placed.append(path)
+                folder.rename(written, path.name)
+            done = True
+        except OSError as error:
+            raise _unusable(path, error) from error
+        finally:
+            # Also when the user interrupts.
+            if not done:
+                for each in placed:
+                    opened[each].remove(each.name)
+                for each, old in kept.items():
+                    opened[each].rename(old, each.name)
+            for each, name in (*beside.items(), *(kept.items() if done else ())):
+                opened[each].remove(name)
+            for each in () if done else reversed(made):
+                # Somebody else may have put a file there by now.
+                with suppress(OSError):
+                    each.rmdir()
 
 
 def _differs(path: Path) -> Problem:
@@ -366,5 +364,5 @@ def _unusable(path: Path, error: OSError) -> ScaffoldError:
         path=os.path.relpath(path),
         code="folder-not-usable",
         message=f"cannot be written: {error.strerror or error}; nothing was changed",
-        hint="name a folder that you may write to",
+        hint=hint_for(error, "name a folder that you may write to"),
     )

@@ -31,6 +31,23 @@ class LateCommand(click.Command):
         work: Callable[..., int] = getattr(import_module(module), name)
         return work
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and refuse a second snapshot.
+
+        Of other options the last one wins, as scripts that add one to a command expect. Of two snapshots both may be meant.
+
+        Raises:
+            click.BadParameter: For `--snapshot` that is given twice.
+        """
+        if not ctx.resilient_parsing:
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            for each in order:
+                if each.name == "snapshot" and order.count(each) > 1:
+                    raise click.BadParameter(
+                        "is given twice, and one cluster is read; leave one out", ctx=ctx, param=each
+                    )
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> int:
         """Do the work; returns the exit code.
 
@@ -77,8 +94,9 @@ def complete_minors(incomplete: str) -> list[str]:
 def complete_drivers(incomplete: str) -> list[str]:
     """Complete a release line of NVIDIA's driver, or `newest`."""
     from dra_infra.catalog.drivers import drivers
+    from dra_infra.target import NEWEST_DRIVER
 
-    return _beginning(incomplete, [*drivers()["gpu.nvidia.com"].by_line, "newest"])
+    return _beginning(incomplete, [*drivers()["gpu.nvidia.com"].by_line, NEWEST_DRIVER])
 
 
 def complete_gate_values(incomplete: str) -> list[str]:
@@ -206,6 +224,12 @@ gates = click.option(
     callback=by_gate,
     help="A feature gate that the cluster sets itself; may be repeated.",
     shell_complete=completer(complete_gate_values),
+)
+driver = click.option(
+    "--driver",
+    metavar="RELEASE",
+    help="NVIDIA's driver, for the program and for fleets by name: 25.3, 25.8, 25.12, 0.4 or 0.5.",
+    shell_complete=completer(complete_drivers),
 )
 fleet = click.option(
     "--fleet",

@@ -21,6 +21,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from dra_infra.cli.written_files import hint_for, put_in_place
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.output.escaping import (
     block,
@@ -218,9 +219,10 @@ def write_source(text: str) -> None:
     sys.stdout.flush()
 
 
-def write_commands(commands: Iterable[str], *, end: str) -> None:
-    """Write commands that `workflow_command` made, each in its line, and a last line that is none."""
-    _send(sys.stdout, "".join(f"{one_line(each)}\n" for each in commands) + f"{log_line(end)}\n")
+def write_commands(commands: Iterable[str], *, ends: Iterable[str]) -> None:
+    """Write commands that `workflow_command` made, each in its line, and last lines that are none."""
+    lines = [*map(one_line, commands), *map(log_line, ends)]
+    _send(sys.stdout, "".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
 
 
@@ -283,50 +285,25 @@ def progress() -> Iterator[Callable[[str], None]]:
         write_over("")
 
 
-def write_file(option: str, file: Path, content: bytes) -> None:
-    """Write the file that an option names, whole or not at all, and say so.
+def write_file(option: str, file: Path, content: bytes, guarded: Sequence[Path] = ()) -> None:
+    """Write the file that an option names, whole or not at all, and report it.
+
+    Args:
+        option: The option, without its dashes.
+        file: What it names.
+        content: All of the file.
+        guarded: Inputs of the command, in which links are not followed.
 
     Raises:
         ProgramError: `report-not-written`.
     """
     try:
-        if file.exists() and not file.is_file():
-            # A device or a pipe, such as /dev/stdout: there is nothing to put in its place.
-            file.write_bytes(content)
-        else:
-            put_in_place(file, content)
+        put_in_place(file, content, guarded=guarded)
     except OSError as error:
         raise ProgramError.of(
             path=f"--{option}",
             code="report-not-written",
             message=f"{file} cannot be written: {error.strerror or error}",
-            hint="name a file in a folder that exists and may be written to",
+            hint=hint_for(error, "name a file in a folder that exists and may be written to"),
         ) from error
     say(f"wrote {file}")
-
-
-def put_in_place(file: Path, content: bytes, mode: int | None = None) -> None:
-    """Write *file*, whole or not at all. Links that lie there, a pull request's own perhaps, are replaced and not followed.
-
-    Args:
-        file: What is written.
-        content: All of it.
-        mode: Who may read and write it; what is usual for new files when None.
-
-    Raises:
-        OSError: Of the system.
-    """
-    partial = file.with_name(f".{file.name}.partial")
-    partial.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with os.fdopen(os.open(partial, flags, 0o666 if mode is None else mode), "wb") as stream:
-            stream.write(content)
-        if mode is not None:
-            partial.chmod(mode)
-        partial.replace(file)
-    except BaseException:
-        # An interruption leaves nothing behind either.
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise

@@ -17,6 +17,8 @@ import urllib3
 import urllib3.connection
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 
+from dra_infra.client.head import BoundedResponse
+
 
 class Deadline:
     """Cuts the connections that its thread uses meanwhile when *seconds* are over."""
@@ -76,7 +78,9 @@ def _watch(connection: Any) -> None:
 
 
 class _Http(urllib3.connection.HTTPConnection):
-    """A connection that is watched from its beginning, and with each answer."""
+    """A connection that is watched from its beginning, and with each answer, whose head is bounded."""
+
+    response_class = BoundedResponse
 
     def _new_conn(self) -> socket.socket:
         connection = super()._new_conn()

@@ -93,6 +93,15 @@ def strange_answer(server: str, path: str, why: str) -> ClusterError:
     )
 
 
+class TooLargeError(ClusterError):
+    """An answer is larger than what is read of one."""
+
+
+def too_large(server: str, path: str, why: str) -> TooLargeError:
+    """What is asked again is as large; a smaller page of a list may not be."""
+    return TooLargeError(strange_answer(server, path, why).problems)
+
+
 def nothing_seen(problems: Iterable[Problem]) -> ClusterError:
     """Not one kind may be read."""
     return ClusterError(replace(problem, severity="error") for problem in problems)

@@ -13,7 +13,7 @@ import ssl
 import tempfile
 import threading
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +30,7 @@ from dra_infra.client.refusals import (
     bad_credentials,
     bad_kubeconfig,
     strange_answer,
+    too_large,
     unauthorized,
     unreachable,
     untrusted,
@@ -137,7 +138,12 @@ BUSY: Final = frozenset({429, 500, 502, 503, 504})
 """Answers of a server that may have another one soon."""
 
 _LONGEST_PAUSE: Final = 10.0
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 16
+"""Bytes that are read at a time. A packed block unfolds to no more."""
+
+
+def _ignore(_: int) -> None:
+    pass
 
 
 class Transport:
@@ -222,18 +228,30 @@ class Transport:
     def _late(self, deadline: Deadline) -> ClusterError:
         return unreachable(self.account.server, f"an answer is not complete after {deadline.seconds:g} s")
 
-    def body(self, response: urllib3.BaseHTTPResponse, path: str) -> bytes:
-        """All of an answer."""
-        blocks, size = [], 0
+    def body(
+        self, response: urllib3.BaseHTTPResponse, path: str, *, on_size: Callable[[int], None] = _ignore
+    ) -> bytes:
+        """All of an answer.
+
+        Args:
+            response: The answer.
+            path: What was asked for.
+            on_size: Is called with the bytes that came so far, before they are kept; it may wait.
+        """
+        content = bytearray()
         try:
             while block := response.read(_BLOCK, decode_content=True):
-                blocks.append(block)
-                size += len(block)
-                if size > self._largest:
-                    raise strange_answer(self.account.server, path, f"more than {self._largest >> 20} MiB")
+                on_size(len(content) + len(block))
+                content += block
+                if len(content) > self._largest:
+                    why = f"more than {self._largest >> 20} MiB"
+                    raise too_large(self.account.server, path, why)
+            return bytes(content)
         except (HTTPError, OSError) as error:
             raise unreachable(self.account.server, str(_innermost(error))) from error
-        return b"".join(blocks)
+        finally:
+            # The traceback of an error has this frame, and who tries again keeps the error until then.
+            content.clear()
 
     def lines(self, response: urllib3.BaseHTTPResponse, path: str) -> Iterator[bytes]:
         """The lines of an answer as they come; ends where it is cut off or silent for too long: who watches asks again."""
@@ -247,7 +265,7 @@ class Transport:
                     yield bytes(rest)
                     rest = bytearray(part)
                 if len(rest) > self._largest:
-                    raise strange_answer(self.account.server, path, "a line without an end")
+                    raise too_large(self.account.server, path, "a line without an end")
         except (HTTPError, OSError, ssl.SSLError):
             return
 

@@ -17,7 +17,7 @@ from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.documents.json_texts import MAX_BYTES, without_half_pairs, write_lines
 from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.manifests import as_shown, mapping
 from dra_infra.output.escaping import one_line
 from dra_infra.output.secrets import SecretMask
 
@@ -40,6 +40,11 @@ class Capture:
     text: str
     counts: dict[str, int]
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Always 0: a snapshot judges nothing, and what could not be seen is in `problems`."""
+        return 0
 
 
 def capture(
@@ -76,10 +81,11 @@ def capture(
 
 def _write(manifest: Mapping[str, Any]) -> str:
     try:
-        return write_manifest(manifest)
+        # What the mask hid is written as a text: nothing of a snapshot that is read back is a marker but values of Secrets.
+        return write_manifest(as_shown(manifest))
     except UnicodeEncodeError:
         # JSON can hold half of a character pair, YAML cannot.
-        return write_manifest(without_half_pairs(manifest))
+        return write_manifest(without_half_pairs(as_shown(manifest)))
 
 
 def _is_large(listings: Sequence[Listing]) -> bool:

@@ -19,8 +19,10 @@ from dra_infra.cluster.check_hardware import check_drivers, check_nodes
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
 from dra_infra.cluster.nvidia import DRIVER_GATES, GPU_DRIVER, driver_gates, drivers_of, has_gpus
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.provenance import Provenance
 
 _BROKEN: Final = re.compile(r"v1\.34\.[01](?:\D|$)")
 """kubernetes/kubernetes#133920."""
@@ -109,11 +111,17 @@ class Diagnosis:
     facts: tuple[str, ...]
     findings: tuple[Problem, ...]
     not_seen: tuple[Problem, ...]
+    provenance: Provenance
 
     @property
     def is_healthy(self) -> bool:
         """True where nothing is broken; warnings are no breakage."""
         return all(each.severity != "error" for each in self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where nothing is broken, else 1."""
+        return 0 if self.is_healthy else 1
 
 
 def diagnose(evidence: Evidence, *, driver: str = "") -> Diagnosis:
@@ -135,7 +143,15 @@ def diagnose(evidence: Evidence, *, driver: str = "") -> Diagnosis:
         facts=tuple(_facts(evidence)),
         findings=tuple(sorted(dict.fromkeys(found), key=lambda each: (each.severity, each.path, each))),
         not_seen=evidence.problems,
+        provenance=_provenance_of(evidence),
     )
+
+
+def _provenance_of(evidence: Evidence) -> Provenance:
+    known = {name: evidence.gate(name) for name in GATES}
+    gates = frozenset(name for name, is_on in known.items() if is_on)
+    releases = [Release(minor=evidence.minor, gates=gates)] if evidence.minor in SUPPORTED_MINORS else []
+    return Provenance.of(releases, server=evidence.kubernetes)
 
 
 def _drivers(evidence: Evidence) -> set[str]:

@@ -48,7 +48,7 @@ _MOST_USERS: Final = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Scene:
+class SeenObjects:
     """Objects of a cluster that a question is about.
 
     Args:
@@ -75,25 +75,25 @@ def find_named(items: Sequence[Manifest], name: str, namespace: str) -> Manifest
     return next((each for each in items if name_of(each) == name and namespace_of(each) == namespace), None)
 
 
-def not_there(entry: str, name: str, template: str, ref: ObjectRef, scene: Scene) -> Iterator[Problem]:
+def not_there(entry: str, name: str, template: str, ref: ObjectRef, seen: SeenObjects) -> Iterator[Problem]:
     """Why a claim of a pod is not there: codes `claim-not-known`, `claim-not-made`."""
     path = f"{ref}: resourceClaims entry {entry}"
     if name:
-        if scene.saw_claims:
+        if seen.saw_claims:
             yield Problem(
                 path=path,
                 code="claim-not-known",
                 message=f"there is no ResourceClaim {ref.namespace}/{name}",
-                hint=_did_you_mean(name, ref.namespace, scene.claims)
+                hint=_did_you_mean(name, ref.namespace, seen.claims)
                 or "create it; the scheduler looks again when it is there",
             )
         return
-    if scene.saw_templates and find_named(scene.templates, template, ref.namespace) is None:
+    if seen.saw_templates and find_named(seen.templates, template, ref.namespace) is None:
         yield Problem(
             path=path,
             code="claim-not-known",
             message=f"there is no ResourceClaimTemplate {ref.namespace}/{template}, so its claim cannot be made",
-            hint=_did_you_mean(template, ref.namespace, scene.templates)
+            hint=_did_you_mean(template, ref.namespace, seen.templates)
             or "create it in the namespace of the pod, or correct the name",
         )
         return
@@ -114,7 +114,7 @@ def _did_you_mean(name: str, namespace: str, items: Sequence[Manifest]) -> str:
     return f"there is one in namespace {elsewhere[0]}: a pod uses those of its own only" if elsewhere else ""
 
 
-def claim_states(claim: Manifest, ref: ObjectRef, scene: Scene) -> Iterator[Problem]:
+def claim_states(claim: Manifest, ref: ObjectRef, seen: SeenObjects) -> Iterator[Problem]:
     """Reasons why pods cannot have a claim that is there: codes `claim-deleting`, `claim-reserved`."""
     metadata, status = mapping(claim.get("metadata")), mapping(claim.get("status"))
     reserved = mappings(status.get("reservedFor"))
@@ -133,11 +133,11 @@ def claim_states(claim: Manifest, ref: ObjectRef, scene: Scene) -> Iterator[Prob
             message=f"{len(reserved)} pods have it already, and no more than {_MOST_USERS} may",
             hint="take a second claim, or one for each pod by a template",
         )
-    phases = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in scene.pods}
+    phases = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in seen.pods}
     for each in reserved:
         if (
             each.get("resource") == "pods"
-            and scene.pods
+            and seen.pods
             and phases.get(text(each.get("uid")), "gone") in ("gone", *DONE)
         ):
             yield Problem(
@@ -162,9 +162,9 @@ def gated(pod: Manifest, ref: ObjectRef) -> Iterator[Problem]:
         )
 
 
-def kubelet_words(pod: Manifest, ref: ObjectRef, node: str, scene: Scene) -> Iterator[Problem]:
+def kubelet_words(pod: Manifest, ref: ObjectRef, node: str, seen: SeenObjects) -> Iterator[Problem]:
     """Reasons that the kubelet of its node gives about drivers: code `plugin-not-ready`."""
-    for each in scene.events:
+    for each in seen.events:
         message = text(each.get("message"))
         if (
             text(mapping(each.get("involvedObject")).get("uid")) == uid_of(pod)
@@ -182,11 +182,11 @@ def kubelet_words(pod: Manifest, ref: ObjectRef, node: str, scene: Scene) -> Ite
 _DEPTH: Final = 4
 
 
-def find_holders(scene: Scene) -> tuple[Holder, ...]:
+def find_holders(seen: SeenObjects) -> tuple[Holder, ...]:
     """The claims with devices, and the pods that use them."""
     found = []
-    priorities = {uid_of(each): find_priority(each) for each in scene.pods}
-    for claim in sorted(scene.claims, key=full_name):
+    priorities = {uid_of(each): find_priority(each) for each in seen.pods}
+    for claim in sorted(seen.claims, key=full_name):
         result = read_allocation(claim)
         if result is not None:
             users = [
@@ -212,10 +212,10 @@ def find_priority(pod: Manifest) -> int | None:
     return priority if isinstance(priority, int) else None
 
 
-def find_amounts(scene: Scene) -> dict[str, Amounts]:
+def find_amounts(seen: SeenObjects) -> dict[str, Amounts]:
     """Resources that running pods take of each node."""
     amounts: dict[str, Amounts] = {}
-    for pod in scene.pods:
+    for pod in seen.pods:
         node = text(mapping(pod.get("spec")).get("nodeName"))
         if not node or text(mapping(pod.get("status")).get("phase")) in DONE:
             continue
@@ -229,11 +229,11 @@ def find_amounts(scene: Scene) -> dict[str, Amounts]:
     return amounts
 
 
-def find_placed(scene: Scene, nodes: Sequence[Node], namespaces: Sequence[Manifest] = ()) -> PlacedPods:
+def find_placed(seen: SeenObjects, nodes: Sequence[Node], namespaces: Sequence[Manifest] = ()) -> PlacedPods:
     """The running pods on their nodes, for affinity, spreading and ports."""
     placed = PlacedPods(nodes, Namespaces(namespaces))
     numbers = {node.name: number for number, node in enumerate(nodes)}
-    for pod in scene.pods:
+    for pod in seen.pods:
         spec, metadata = mapping(pod.get("spec")), mapping(pod.get("metadata"))
         number = numbers.get(text(spec.get("nodeName")))
         if number is None or text(mapping(pod.get("status")).get("phase")) in DONE:
@@ -250,31 +250,31 @@ def find_placed(scene: Scene, nodes: Sequence[Node], namespaces: Sequence[Manife
     return placed
 
 
-def ask_running(manifest: Manifest, around: ClusterContext, scene: Scene) -> Asking:
+def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -> Asking:
     """The question about a pod, a claim, or the first pod of an object that waits."""
     ref = ref_of(manifest)
     if ref.kind == "ResourceClaim":
-        return _ask_claim(manifest, ref, around, scene)
+        return _ask_claim(manifest, ref, around, seen)
     if ref.kind == "ResourceClaimTemplate":
         claim, causes = read_claim(manifest, ref, around.release)
         return Asking(subject=str(ref), question=around.ask([claim]) if claim else None, causes=tuple(causes))
     if ref.kind != "Pod":
-        pods = _pods_of(manifest, scene)
+        pods = _pods_of(manifest, seen)
         waiting = [each for each in pods if _waits(each)]
         if not waiting:
             states = f"{len(pods)} pods of it are there, and none waits" if pods else "no pod of it is there"
             return Asking(subject=str(ref), settled=states)
         manifest = min(waiting, key=full_name)
         ref = ref_of(manifest)
-    return _ask_pod(manifest, ref, around, scene)
+    return _ask_pod(manifest, ref, around, seen)
 
 
 def _waits(pod: Manifest) -> bool:
     return text(mapping(pod.get("status")).get("phase")) in WAITING
 
 
-def _pods_of(owner: Manifest, scene: Scene) -> list[Manifest]:
-    known = {uid_of(each): each for each in (*scene.owners, *scene.pods)}
+def _pods_of(owner: Manifest, seen: SeenObjects) -> list[Manifest]:
+    known = {uid_of(each): each for each in (*seen.owners, *seen.pods)}
 
     def is_below(item: Manifest) -> bool:
         for _ in range(_DEPTH):
@@ -293,21 +293,21 @@ def _pods_of(owner: Manifest, scene: Scene) -> list[Manifest]:
             item = known[uid]
         return False
 
-    return [each for each in scene.pods if is_below(each)]
+    return [each for each in seen.pods if is_below(each)]
 
 
-def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene) -> Asking:
+def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> Asking:
     users = [
-        each for each in scene.pods if ref.name in claims_of(each)[0] and namespace_of(each) == ref.namespace
+        each for each in seen.pods if ref.name in claims_of(each)[0] and namespace_of(each) == ref.namespace
     ]
     waiting = [each for each in users if _waits(each) and not text(mapping(each.get("spec")).get("nodeName"))]
     result = read_allocation(manifest)
     if result is not None:
-        causes = tuple(claim_states(manifest, ref, scene))
+        causes = tuple(claim_states(manifest, ref, seen))
         return Asking(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
         first = min(waiting, key=full_name)
-        found = _ask_pod(first, ref_of(first), around, scene)
+        found = _ask_pod(first, ref_of(first), around, seen)
         return replace(found, subject=f"{ref} of {found.subject}")
     claim, causes_ = read_claim(manifest, ref, around.release)
     idle = Problem(
@@ -320,21 +320,21 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, scene
     return Asking(
         subject=str(ref),
         question=around.ask([claim]) if claim else None,
-        causes=(*causes_, *claim_states(manifest, ref, scene), idle),
+        causes=(*causes_, *claim_states(manifest, ref, seen), idle),
     )
 
 
-def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene) -> Asking:
+def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> Asking:
     phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
     node = text(mapping(pod.get("spec")).get("nodeName"))
     words = [
         Problem(path=str(ref), code="scheduler-says", message=each, severity="warning")
-        for each in reasons_of([pod], scene.events)
+        for each in reasons_of([pod], seen.events)
     ]
     if phase not in WAITING:
         return Asking(subject=str(ref), settled=f"it is {phase}{f' on {node}' if node else ''}")
     if node:
-        causes = (*words, *kubelet_words(pod, ref, node, scene))
+        causes = (*words, *kubelet_words(pod, ref, node, seen))
         return Asking(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
@@ -342,7 +342,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene
     if template is None:
         malformed = Problem(path=str(ref), code="object-malformed", message="it has no spec")
         return Asking(subject=str(ref), causes=(*words, malformed))
-    own = _Claims(pod, ref, around.release, scene)
+    own = _Claims(pod, ref, around.release, seen)
     for entry in template.claims:
         own.read(entry)
     causes = (*words, *gated(pod, ref), *own.causes)
@@ -370,28 +370,28 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, scene: Scene
 class _Claims:
     """The claims of a pod: those to allocate, those that have devices, and what is wrong with them."""
 
-    def __init__(self, pod: Manifest, ref: ObjectRef, release: Release, scene: Scene) -> None:
+    def __init__(self, pod: Manifest, ref: ObjectRef, release: Release, seen: SeenObjects) -> None:
         self.claims: list[AskedClaim] = []
         self.elsewhere: list[tuple[str, AllocationResult]] = []
         self.causes: list[Problem] = []
-        self._ref, self._release, self._scene = ref, release, scene
+        self._ref, self._release, self._scene = ref, release, seen
         self._made = made_claims(pod)
 
     def read(self, entry: PodClaimEntry) -> None:
         """One entry of the pod; the template stands for a claim that is not made yet."""
-        scene, ref = self._scene, self._ref
+        seen, ref = self._scene, self._ref
         name, template = (
             str(entry.claim_name or self._made.get(entry.name, "")),
             str(entry.template_name or ""),
         )
-        manifest = find_named(scene.claims, name, ref.namespace) if name else None
+        manifest = find_named(seen.claims, name, ref.namespace) if name else None
         if manifest is None:
-            self.causes += not_there(entry.name, name, template, ref, scene)
-            manifest = find_named(scene.templates, template, ref.namespace)
+            self.causes += not_there(entry.name, name, template, ref, seen)
+            manifest = find_named(seen.templates, template, ref.namespace)
             if manifest is None:
                 return
         found = ref_of(manifest)
-        self.causes += claim_states(manifest, found, scene)
+        self.causes += claim_states(manifest, found, seen)
         result = read_allocation(manifest)
         if result is not None:
             self.elsewhere.append((str(found), result))

@@ -78,6 +78,7 @@ OBJECTS: dict[str, str] = {
     "queue-not-known": "a workload goes to a queue of Kueue that is not in the input, which has others",
     "queue-lacks-resource": "a workload asks for what no flavor of its queue has an amount of",
     "queue-too-small": "a workload asks for more than its queue ever has",
+    "quota-without-pod-security": "a namespace has a quota of devices, and lets in pods that take them without a claim",
     "toleration-without-effect": "a toleration lets pods have devices from which they are evicted at once",
     "namespace-not-known": "an object is in a namespace that is not in the input, which has others",
     "extended-resource-twice": "two device classes have one extended resource name",

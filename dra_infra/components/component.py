@@ -31,7 +31,7 @@ from dra_infra.specs.arguments import (
 )
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
-from dra_infra.target import ClusterTarget, check_target
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target, read_gates
 
 Replace = Literal["delete-first"]
 """How an object with an explicit name is changed: the old one is deleted before the new one is made."""
@@ -131,7 +131,7 @@ class Component(pulumi.ComponentResource):
             InvalidSpecError: `unknown-driver-release`.
         """
         try:
-            return read_pins(driver_release or self._stack_setting("driver") or "newest")
+            return read_pins(driver_release or self._stack_setting("driver") or NEWEST_DRIVER)
         except InvalidSpecError as error:
             raise InvalidSpecError(
                 [replace(problem, path="driver_release") for problem in error.problems]
@@ -188,11 +188,21 @@ class Component(pulumi.ComponentResource):
         return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
-        of_stack = ClusterTarget(kubernetes=self._stack_setting("kubernetes"))
+        of_stack = ClusterTarget(
+            kubernetes=self._stack_setting("kubernetes"), gates=self._find_gates_of_stack()
+        )
         found = self._find_target(target, opts, of_stack)
         if found != of_stack:
             targets_of_run()[self.label] = found
         return found
+
+    def _find_gates_of_stack(self) -> Mapping[str, bool]:
+        """The stack's `dra-infra:gates`, which `--gate` of a command adds to."""
+        try:
+            return read_gates(self._stack_setting("gates") or "")
+        except InvalidSpecError as error:
+            self._report(error.problems)
+            return {}
 
     def _find_target(
         self, target: object, opts: pulumi.ResourceOptions | None, of_stack: ClusterTarget

@@ -36,6 +36,11 @@ class GpuGuardrails(Component):
             the Namespace.
         config_drivers: Drivers for which claims may bring a config of their own, which goes before that of the class: `[]` is none.
         without_device_plugin: Namespaces in which pods may not ask for `nvidia.com/gpu` and whatever else begins so.
+        host_paths: Paths of nodes that pods of a namespace may mount by hostPath, as they are written:
+            `{"vision": ["/mnt/datasets"]}`. Namespaces that are named here, in *classes* or in *without_device_plugin* may mount no
+            other path, such as `/dev/nvidia0`, and their pods may not set `nodeName`.
+        node_access: Namespaces whose pods may mount any path of their node and set `nodeName`, although *classes* or
+            *without_device_plugin* names them: `["monitoring"]`.
         labels: Labels of the objects.
         annotations: Annotations of the objects.
         target: The cluster to compile for; else the parent's, else the stack's.
@@ -60,6 +65,8 @@ class GpuGuardrails(Component):
         config_drivers: Sequence[str] | None = None,
         without_device_plugin: Sequence[str] = (),
         extended_resources: Mapping[str, NamedClass | str] | None = None,
+        host_paths: Mapping[str, Sequence[str]] | None = None,
+        node_access: Sequence[str] = (),
         labels: Mapping[str, pulumi.Input[str]] | None = None,
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
         target: ClusterTarget | None = None,
@@ -77,6 +84,8 @@ class GpuGuardrails(Component):
             config_drivers=config_drivers,
             without_device_plugin=without_device_plugin,
             extended_resources=_extended(classes, {} if extended_resources is None else extended_resources),
+            host_paths={} if host_paths is None else host_paths,
+            node_access=node_access,
         )
         self._report(
             [

@@ -11,6 +11,7 @@ import pulumi
 from dra_infra.components.component import Component, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.errors import Problem
+from dra_infra.specs.arguments import check_merged
 from dra_infra.specs.monitoring import Watching, check_name, check_watching, compile_monitoring
 from dra_infra.specs.node_plugin.daemon_set import METRICS_PORT
 from dra_infra.target import ClusterTarget
@@ -91,7 +92,11 @@ class GpuMonitoring(Component):
 
         def check(arguments: Mapping[str, Any]) -> list[Problem]:
             common = {key: arguments[key] for key in shared}
-            return [*self._check_inputs(**common), *check_watching(watching_of(arguments))]
+            return [
+                *self._check_inputs(**common),
+                *check_merged("labels", common["labels"]),
+                *check_watching(watching_of(arguments)),
+            ]
 
         written = {
             **shared,

@@ -16,8 +16,10 @@ from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.platform_charts import make_namespace
 from dra_infra.components.roles import GpuRoles
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.pod_security import Level
 from dra_infra.specs.arguments import check_namespace, wrong_type
 from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.pod_security import PodSecurity
 from dra_infra.specs.requests import NamedClass, Toleration
 from dra_infra.specs.roles import DEVICE_READER, OF_TENANTS, binding, check_members, role_name
 from dra_infra.specs.tenants import (
@@ -51,9 +53,12 @@ class GpuTenant(Component):
             of them may see which classes and devices there are.
         roles: The `GpuRoles` that has the roles of members, or its name where another program makes it.
         admin_access: Let claims of the namespace look at devices that others use. Whoever may make claims there can.
+        pod_security: Which pods the API server refuses in the namespace, by the Pod Security Standards: `"baseline"` by default,
+            without which a privileged or hostPath pod takes every device of its node without a claim. `"restricted"` refuses
+            more, `"privileged"` nothing. `dra.PodSecurity(...)` sets the levels of warnings and of the audit log, and versions.
         namespace: Name of the namespace.
         create_namespace: Make the Namespace. Off where somebody else makes it.
-        namespace_labels: Labels of the Namespace.
+        namespace_labels: Other labels of the Namespace.
         labels: Labels of the ResourceQuota.
         annotations: Annotations of the ResourceQuota.
         target: The cluster to compile for; else the parent's, else the stack's.
@@ -86,6 +91,7 @@ class GpuTenant(Component):
         members: Mapping[str, Sequence[str]] | None = None,
         roles: GpuRoles | str | None = None,
         admin_access: bool = False,
+        pod_security: PodSecurity | Level | None = None,
         namespace: pulumi.Input[str] | None = None,
         create_namespace: bool = True,
         namespace_labels: Mapping[str, pulumi.Input[str]] | None = None,
@@ -103,7 +109,11 @@ class GpuTenant(Component):
             return [
                 *self._check_inputs(**{key: given[key] for key in shared}),
                 *check_namespace_of_tenant(
-                    space, of_space, create=create_namespace, admin_access=admin_access
+                    space,
+                    of_space,
+                    create=create_namespace,
+                    admin_access=admin_access,
+                    pod_security=pod_security,
                 ),
                 *check_quota(quota, given["hard"]),
             ]
@@ -135,7 +145,9 @@ class GpuTenant(Component):
             made["Namespace"] = make_namespace(
                 name,
                 self.namespace,
-                labels_of_namespace(given["namespace_labels"], admin_access=admin_access),
+                labels_of_namespace(
+                    given["namespace_labels"], admin_access=admin_access, pod_security=pod_security
+                ),
                 pulumi.ResourceOptions(parent=self),
             )
         if quota or hard:

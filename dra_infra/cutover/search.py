@@ -72,7 +72,7 @@ class Judge:
         if key not in self._known:
             objects = self.estate.at(state.units, is_over=is_over)
             fleet = self.sides.at(state.nodes, without=without)
-            placement = self._place(objects, fleet, bystanders_alone=True)
+            placement = self._place(objects, fleet)
             self._known[key] = placement.joint, placement.joint_at_most
         return self._known[key]
 

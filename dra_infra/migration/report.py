@@ -17,6 +17,7 @@ from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.migration.workloads import find_no_texts
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
 from dra_infra.output.wording import count_of
+from dra_infra.provenance import Provenance
 from dra_infra.target import ClusterTarget
 
 _WORDS: Final[Mapping[Outcome, str]] = {
@@ -64,6 +65,7 @@ class Report:
         entries: The objects that have anything to migrate, in their order.
         others: Number of objects that have not.
         kubernetes: The minors that the result is checked on.
+        provenance: What it is checked for.
         notes: Lines on the whole.
         plan: The plan of the cut-over as JSON has it; None where none was asked for.
         problems: What could not be read of the input, or not be written.
@@ -73,6 +75,7 @@ class Report:
     entries: Sequence[Entry]
     others: int
     kubernetes: Sequence[str]
+    provenance: Provenance
     notes: Sequence[str] = field(default_factory=tuple)
     plan: Mapping[str, Any] | None = None
     problems: Sequence[Problem] = ()
@@ -185,6 +188,7 @@ def write_text(report: Report, hide: Callable[[str], str]) -> Iterator[str]:
         yield from map(hide, _lines_of(entry))
     yield from (hide(one_line(each)) for each in report.notes)
     yield report.summary
+    yield one_line(report.provenance.describe())
 
 
 def _lines_of(entry: Entry) -> Iterator[str]:
@@ -210,7 +214,9 @@ def write_markdown(report: Report) -> str:
     for name, outcome, path, message, hint in rows:
         where, told = markdown_code(path) if path else "", f" *{markdown(hint)}*" if hint else ""
         lines.append(f"| {markdown(name)} | {outcome} | {where} | {markdown(message)}{told} |")
-    return "\n".join([*lines, "", *map(markdown, report.notes)]).rstrip() + "\n"
+    lines += ["", *map(markdown, report.notes)]
+    provenance = report.provenance.describe(plain=markdown, code=markdown_code)
+    return "\n".join(lines).rstrip() + f"\n\n<sub>{provenance}</sub>\n"
 
 
 def write_json(report: Report) -> str:
@@ -230,6 +236,7 @@ def write_json(report: Report) -> str:
         ],
         "objects": [_to_data(each) for each in report.entries],
         **({} if report.plan is None else {"plan": report.plan}),
+        "provenance": report.provenance.to_json(),
     }
     return json_text(data)
 
@@ -261,7 +268,8 @@ def write_html(report: Report) -> str:
         "<style>body{font:15px/1.5 sans-serif;margin:2em}td,th{border:1px solid #bbb;padding:.3em .6em;text-align:left;"
         "vertical-align:top}table{border-collapse:collapse}</style>\n"
         f"<h1>Migration to claims</h1>\n<p>{html.escape(one_line(report.summary))}</p>\n{notes}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></html>\n"
+        f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table>\n"
+        f"<footer><small>{html.escape(one_line(report.provenance.describe()))}</small></footer></html>\n"
     )
 
 

@@ -39,6 +39,12 @@ _COMMAND: Final = re.compile(r"(?m)^([ \t]*:):|(##)\[")
 _MARKUP: Final = re.compile(r"[&<>\\`*_\[\]|~$@#]|:(?=\S)|(?<=www)\.")
 """What begins markup or a link in some Markdown."""
 
+_BLOCK: Final = re.compile(r"\A(?:[-+=](?=[-= ]|\Z)| |\d+[.)](?= |\Z))| \Z")
+"""What begins a list, a line across, a heading or an indented block at the start of a line, and spaces that are dropped at its end."""
+
+_ADDRESS: Final = re.compile(r"(?<=@)|(?<=:)(?=//)|(?<=\b[Ww][Ww][Ww])(?=\.)")
+"""Where an address of mail or of a page is parted."""
+
 _REFERENCE: Final = re.compile(
     r"""
       (?<=@)(?=[\w.-])                                # people, teams, and addresses of mail
@@ -58,6 +64,7 @@ _COMMIT: Final = re.compile(r"(?<![\w-])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9
 """The hash of a commit. At the end of a name it is that of its content, which is ours."""
 
 _NO_WIDTH: Final = "&#8203;"
+_EMPTY: Final = "<!-- -->"
 _HERE: Final = "\x00"
 
 _MARKUP_OF_XML: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;"})
@@ -125,7 +132,9 @@ def markdown(text: str) -> str:
     the character that it stands for: there a space without width parts the sign from the name.
     """
     parted = _COMMIT.sub(_in_parts, _REFERENCE.sub(_HERE, one_line(text)))
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", parted).replace(_HERE, _NO_WIDTH)
+    shown = _MARKUP.sub(_as_entity, parted)
+    # The text may be the first of its line, where a sign or number begins a list.
+    return _BLOCK.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", shown).replace(_HERE, _NO_WIDTH)
 
 
 def _in_parts(commit: re.Match[str]) -> str:
@@ -134,8 +143,17 @@ def _in_parts(commit: re.Match[str]) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """Code in a line of Markdown. No forge looks for references in it, and what is copied from it is as it was."""
-    return f"<code>{_MARKUP.sub(lambda found: f'&#{ord(found[0])};', one_line(text))}</code>"
+    """Code in a line of Markdown, or of HTML in it. What is copied from it is as it was.
+
+    Forges look for no references in code. But GitHub's parser, cmark-gfm, looks for addresses of mail in every text of the
+    page (`postprocess` in extensions/autolink.c), and GitLab's, comrak, for those of pages too. A comment of HTML ends a text there.
+    """
+    parted = _ADDRESS.sub(_HERE, one_line(text))
+    return f"<code>{_MARKUP.sub(_as_entity, parted).replace(_HERE, _EMPTY)}</code>"
+
+
+def _as_entity(found: re.Match[str]) -> str:
+    return f"&#{ord(found[0])};"
 
 
 def xml_text(text: str) -> str:

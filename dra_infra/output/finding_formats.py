@@ -6,7 +6,7 @@ For SARIF, findings go in and the text of one log comes out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, Literal
@@ -41,22 +41,32 @@ class Finding:
     subject: str = ""
 
 
-def write_sarif(findings: Sequence[Finding], *, notes: Iterable[str] = ()) -> str:
+def write_sarif(
+    findings: Sequence[Finding], *, provenance: Mapping[str, Any], notes: Iterable[str] = ()
+) -> str:
     """One run of this tool.
 
     Args:
         findings: In the order of the log.
+        provenance: What the run was checked for, with the `version` of the tool.
         notes: What the tool says of the run itself, not of the user's files.
     """
     codes = sorted({finding.code for finding in findings})
     numbers = {code: number for number, code in enumerate(codes)}
     run: dict[str, Any] = {
-        "tool": {"driver": {"name": "dra-infra", "rules": [_rule(code) for code in codes]}},
+        "tool": {
+            "driver": {
+                "name": "dra-infra",
+                "version": provenance["version"],
+                "rules": [_rule(code) for code in codes],
+            }
+        },
         "columnKind": "unicodeCodePoints",
     }
     if said := [{"level": "note", "message": {"text": _without_links(one_line(note))}} for note in notes]:
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": said}]
     run["results"] = [_result(finding, numbers[finding.code]) for finding in findings]
+    run["properties"] = {"provenance": provenance}
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
@@ -125,11 +135,23 @@ class TestCase:
     remarks: Sequence[str] = ()
 
 
-def write_junit(suite: str, cases: Sequence[TestCase]) -> str:
-    """One test suite, in the order of *cases*; ends without a line break."""
+def write_junit(suite: str, cases: Sequence[TestCase], *, properties: Mapping[str, str]) -> str:
+    """One test suite, in the order of *cases*; ends without a line break.
+
+    Args:
+        suite: Its name.
+        cases: What was looked at.
+        properties: What is to be known of the whole run, by name.
+    """
     failed = sum(bool(case.failures) for case in cases)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines.append(f'<testsuite name={xml_attribute(suite)} tests="{len(cases)}" failures="{failed}">')
+    lines.append("  <properties>")
+    lines += [
+        f"    <property name={xml_attribute(name)} value={xml_attribute(one_line(value))}/>"
+        for name, value in properties.items()
+    ]
+    lines.append("  </properties>")
     for case in cases:
         lines.append(
             f"  <testcase classname={xml_attribute(one_line(case.group))} name={xml_attribute(one_line(case.name))}>"

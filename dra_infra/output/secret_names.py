@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN, plain_text
 
 _NAME: Final = re.compile(
     r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(?:ACCESS|API|PRIVATE)KEY|(?:^|[_.-])(?:PASS|PW)\d*(?:$|[_.-])|[A-Z]PASS\d*$"
@@ -33,16 +33,44 @@ def _words(text: str) -> frozenset[str]:
 
 
 _SECRETS: Final = re.compile(
-    r".*(?:PASSWORDS?|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|SECRETS?|CREDENTIALS?|TOKENS?)$"
-    r"|PASS|(?!BY|COM|ENCOM|SUR|TRES|OVER|UNDER).+PASS|PWD|PW|CREDS|AUTHORIZATION|COOKIE"
-    r"|.*(?:API|ACCESS|SECRET|PRIVATE|AUTH|ACCOUNT|ENCRYPTION|SIGNING)KEYS?$|CONNSTR|CONNECTIONSTRING"
+    r".*(?:PASSWORDS?|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|KENNWORT|MOTDEPASSE|CONTRASENA|SENHA|SECRETS?|CREDENTIALS?|TOKENS?)$"
+    r"|PASS|(?!BY|COM|ENCOM|SUR|TRES|OVER|UNDER).+PASS|PWD|PW|(?:ROOT|BIND|ADMIN|USER|DB|MASTER|PROXY|LDAP|SASL|SMTP|ROOTBIND)PW"
+    r"|CREDS|AUTHORIZATION|(?:SET)?COOKIE|PSK|MNEMONIC|SEEDPHRASE|MASTERAUTH|BEARER"
+    r"|.*(?:API|ACCESS|SECRET|PRIVATE|AUTH|ACCOUNT|ENCRYPTION|SIGNING|SHARED|MASTER|LICENSE|HMAC)KEYS?$|CONNSTR|CONNECTIONSTRING"
 )
 """Words that name a secret."""
 _KEYS: Final = _words(
-    "ACCESS ACCOUNT ADMIN AES API APP AUTH CLIENT COOKIE CRYPT DEPLOY ENCRYPTION FUNCTION HMAC HOST JWT LICENSE MASTER PRIVATE"
-    " PRODUCT RSA SECRET SERVICE SESSION SHARED SIGNING SSH STORAGE SUBSCRIPTION TLS WEBHOOK"
+    "ACCESS ACCOUNT ADMIN AES AGE API APP APPLICATION AUTH BACKUP CIPHER CLIENT CONSUMER COOKIE CRYPT DECRYPT DECRYPTION DEPLOY"
+    " ECDSA ED ENCRYPT ENCRYPTION FERNET FUNCTION GPG HMAC HOST INGEST INGESTION INTEGRATION JWT LICENSE MASTER PGP PRESHARED PRIVATE"
+    " PRODUCT PSK RECOVERY RSA SECRET SERVICE SESSION SHARED SIGNING SSH STORAGE SUBSCRIPTION TLS UNSEAL VAULT WEBHOOK"
+    " WEP WIREGUARD WPA"
 )
 """Words before KEY that make it one that is kept secret."""
+_PASSWORD_OF: Final = _words("CACHE KEYDB MASTER MQTT REDIS REDISCLI VALKEY VALKEYCLI")
+"""Words before AUTH where the value is a password."""
+_SCHEMED: Final = re.compile(
+    r"(?:basic|bearer|token|digest|apikey|negotiate|splunk|genie[\w-]*)\s+\S", re.IGNORECASE
+)
+"""The beginning of a header that authenticates."""
+MAKERS: Final = _words(
+    "ABUSEIPDB ADAFRUIT AIRTABLE AIVEN ALGOLIA AMPLITUDE ASANA ASSEMBLYAI BITBUCKET BITLY BITRISE BITTREX CIRCLECI"
+    " CIVO CLOUDFLARE CODECOV COHERE COINBASE CONFIGCAT CONFLUENT CONTENTFUL COVERALLS DATADOG DEEPGRAM DISCORD DISQUS"
+    " DRONECI DROPBOX ELEVENLABS ETSY EXOSCALE FACEBOOK FASTLY FINICITY FINNHUB FLICKR FRESHBOOKS FULLSTORY GITEA"
+    " GITTER GRAFANA GREPTILE GUMROAD HEROKU HONEYCOMB HUBSPOT IBMCLOUD INFOMANIAK INFURA INTERCOM JFROG JUMPCLOUD"
+    " KAGI KLAVIYO KRAKEN KUCOIN LAUNCHDARKLY LIGHTON LINKEDIN LOGGLY LOOKER MAILCHIMP MAILGUN MAPBOX MATTERMOST"
+    " MERAKI MESSAGEBIRD MISTRAL NETLIFY NEWRELIC NGROK NYTIMES OKTA OLLAMA OPENWEATHER OPSGENIE PAGERDUTY PINECONE"
+    " PLAID PLIVO POSTMARK PRIVATEAI RAPIDAPI ROLLBAR SCALEWAY SENDBIRD SENTRY SNYK SQUARESPACE SUMOLOGIC TELNYX"
+    " TRAVIS TRAVISCI TWILIO TWITCH TWITTER TYPEFORM UPSTAGE VERCEL VIRUSTOTAL VULTR WAKATIME WANDB WEATHERSTACK"
+    " YANDEX ZENDESK ZOHO"
+)
+"""Makers of tokens without a form of their own: a random value under such a name is one."""
+_NO_TOKENS: Final = _words(
+    "BUILD CHECKSUM COMMIT DIGEST HASH IMAGE RELEASE REPO REPOSITORY REVISION SHA TAG UUID"
+)
+"""Last words of a name with a maker whose value is random and no token."""
+_RANDOM: Final = re.compile(
+    r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])(?:[0-9A-Za-z_]{20,512}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
 _CONNECTIONS: Final = (["CONNECTION", "STRING"], ["CONN", "STR"])
 _ADDRESSES: Final = ("WEBHOOK", "URL", "URI", "ADDRESS", "ENDPOINT")
 _TOKENS: Final = re.compile(r"(?:TOKEN|KEY|SECRET|CREDENTIAL)S?$")
@@ -54,7 +82,7 @@ _ABOUT: Final = _words(
 )
 """Last words of a name that is about a secret, and whose value is none."""
 _STRUCTURE: Final = _words(
-    "ANNOTATIONS CONDITIONS ENCODING ITEMS KEY KEYS KIND LABELS METADATA OPTIONAL SPEC STATUS TEMPLATE"
+    "ANNOTATIONS CONDITIONS DESCRIPTION ENCODING ITEMS KEY KEYS KIND LABELS METADATA OPTIONAL SPEC STATUS TEMPLATE"
 )
 """Last words of a name of a field that says where something is, or holds other things than the one around it."""
 _ELSEWHERE: Final = _words("CA CERT CERTIFICATE EXISTING IMAGE PULL TLS")
@@ -63,12 +91,16 @@ _COUNTED: Final = _words("BATCHED MAX MIN NEW NUM PROMPT")
 """Words before TOKENS where the value is how many."""
 
 _REFERENCE: Final = re.compile(
-    r"\$\(.*|`.*`|\$\{\w+\}|\$[A-Z_]{2}[A-Z0-9_]*|\$\d|\$(?=\w*(?i:pass|pw|token|secret|key))\w++|\{\{.*\}\}|<[\w .-]*>"
+    r"\$\(.*|`.*`|\$\{\w+\}|\$[A-Z_]{2}[A-Z0-9_]*|\$\d|\$(?=\w*(?i:pass|pw|token|secret|key))\w++|\{\{.*\}\}|\{[\w.]*\}|%[sv]|<[\w .-]*>"
     r"|%\w+%|\*+|x{3,}|\.{3}|(?:ref\+|vault:|op://|env:|file:).*|(?:/[a-z0-9._-]+){2,}/?"
     r"|[a-z_]\w*(?:\.\w+)+[(\[].*|[a-z_]\w*\(\)?",
     re.DOTALL,
 )
 """Where a secret is to be found, or a call that finds it."""
+_LITERAL: Final = re.compile(
+    r"[\"'](?=[A-Za-z+=]*+\d)(?=[a-z\d+=]*+[A-Z])(?=[A-Z\d+=]*+[a-z])[A-Za-z\d+=]{12,}[\"']"
+)
+"""What is random in a call, and so no name of something that holds a secret."""
 _WORDS: Final = _words(
     "true false yes no on off none null nil undefined string str int integer number boolean bool optional required"
     " enabled disabled default auto basic any"
@@ -100,13 +132,20 @@ def can_hold_secret(name: str) -> bool:
     return _kind(name) != ""
 
 
+def names_secret(name: str) -> bool:
+    """True for a name that says that its value is secret, unless the value is a reference or the like."""
+    return _kind(name) not in {"", "maker"}
+
+
 def is_secret_value(name: str, value: str) -> bool:
     """True when *name* says that *value* is a secret, and it is not one that is elsewhere: `$(TOKEN)`, `/run/token`."""
     kind = _kind(name)
     if not kind or is_harmless_value(value):
         return False
     if kind == "pair":
-        return _is_pair(value)
+        return is_basic_pair(value) or _SCHEMED.match(value) is not None
+    if kind == "maker":
+        return _RANDOM.fullmatch(value) is not None
     if kind == "address":
         # A longer one is searched from each of its beginnings, which takes too long.
         return len(value) > _LONGEST_ADDRESS or _KNOWN_TO_FEW.search(value) is not None
@@ -131,27 +170,32 @@ def inherited_name(name: str, key: str) -> str:
     return name
 
 
+_SHOWN_MARKERS: Final = frozenset(map(plain_text, (SECRET, CHANGED_SECRET, UNKNOWN)))
+
+
 def is_harmless_value(value: str) -> bool:
     """True for a value that is no secret under any name: empty, a word like `true`, a reference, public or hidden."""
     text = value.strip()
+    scheme = _SCHEMED.match(text)
+    text = text[scheme.end() - 1 :] if scheme else text.removeprefix("pass:")
     return (
         not text
         or text.lower() in _WORDS
-        or text in {SECRET, CHANGED_SECRET, UNKNOWN}
+        or text in _SHOWN_MARKERS
         or _PUBLIC.match(text) is not None
-        or _REFERENCE.fullmatch(text) is not None
+        or (_REFERENCE.fullmatch(text) is not None and _LITERAL.search(text) is None)
     )
 
 
 @lru_cache(maxsize=2**14)
 def _kind(name: str) -> str:
-    """The kind of secret under *name*: a `password`, a `token`, a `pair`, an `address`; empty for no secret."""
+    """The kind of secret under *name*: a `password`, a `token`, a `pair`, an `address`, one of a `maker`; empty for no secret."""
     words = _split(name)
     if not words or name in _FOLDERS:
         return ""
     last = words[-1]
-    if words == ["AUTH"]:
-        return "pair"
+    if last in {"AUTH", "HEADER", "HEADERS"}:
+        return "password" if last == "AUTH" and not _PASSWORD_OF.isdisjoint(words) else "pair"
     if "WEBHOOK" in words and last in _ADDRESSES:
         return "address"
     if last in _ABOUT or _is_elsewhere(words):
@@ -160,7 +204,7 @@ def _kind(name: str) -> str:
         return "token"
     found = [word for word in words if _SECRETS.fullmatch(word)]
     if last in {"KEY", "KEYS"} or not (found or words[-2:] in _CONNECTIONS):
-        return ""
+        return "maker" if not MAKERS.isdisjoint(words) and last not in _NO_TOKENS else ""
     return "token" if found and all(_TOKENS.search(word) for word in found) else "password"
 
 
@@ -182,8 +226,8 @@ def _is_elsewhere(words: list[str]) -> bool:
     )
 
 
-def _is_pair(value: str) -> bool:
-    """True for a user and a password as HTTP's basic authentication encodes them."""
+def is_basic_pair(value: str) -> bool:
+    """True for a user and a password as the basic authentication of HTTP encodes them."""
     try:
         return b":" in base64.b64decode(value, validate=True)
     except ValueError:

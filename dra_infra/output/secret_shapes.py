@@ -1,4 +1,8 @@
-"""Finds secrets in a text by how they are written: assignments, options, headers, addresses, keys, tokens.
+"""Find secrets in a text by how they are written: below names that say so, and in the forms of three tables.
+
+The tables are of tokens by their makers (`secret_tokens`), of arguments by program (`secret_commands`) and of forms
+(`secret_forms`). Here are the places that a name may have before its value: assignments, options, calls, comparisons,
+lines of a configuration, tags; which names say that a value is secret is in `secret_names`.
 
 All patterns are searched in linear time, for texts are foreign: what repeats is bounded, and a search starts at the
 beginning of a word. Items of a list of arguments are joined by `ITEM`, which is white space to a pattern.
@@ -6,82 +10,84 @@ beginning of a word. Items of a list of arguments are joined by `ITEM`, which is
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from dra_infra.kubernetes.api.manifests import SECRET
-from dra_infra.output.secret_names import can_hold_secret, is_harmless_value, is_secret_value
+from dra_infra.output.secret_commands import ITEM, find_in_commands
+from dra_infra.output.secret_forms import decoded, find_forms, is_private_key
+from dra_infra.output.secret_names import MAKERS, can_hold_secret, is_harmless_value, is_secret_value
+from dra_infra.output.secret_tokens import Span, find_known_tokens
 
-Span = tuple[int, int]
-"""Beginning and end of a secret in a text."""
-
-ITEM: Final = "\x1f"
-"""Stands between the items of a list."""
-
-_KNOWN: Final = (
-    r"github_pat_|nvapi-|dckr_[po]at_|pypi-ag|hv[sbr]\.|gl[a-z]{1,6}-(?=[\w.-]{0,30}\d)|npm_(?=\w{30})|hf_(?=\w{30})"
-    r"|aiza(?=[\w-]{35})|ya29\.|xapp-|do[pr]_v1_|shp[a-z]{2}_|age-secret-key-1|pul-(?=[0-9a-f]{40})|glsa_"
-    r"|dapi(?=[0-9a-f]{32})|tskey-|lin_api_|atatt3|sk-(?=[a-z_-]{0,40}\d)(?=[\w-]{32})"
+_SHORTEST: Final = 6
+"""Characters of a text that has a secret in it and something that says so."""
+_ESCAPED: Final = re.compile(r"\\[nrt]")
+_SIGNS: Final = (
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "cred",
+    "key",
+    "auth",
+    "psk",
+    "cookie",
+    "conn",
+    "hook",
+    "contrase",
+    "senha",
+    "bearer",
+    "kennwort",
+    "mnemonic",
+    "seed",
+    "community",
+    "motdepasse",
+    "header",
 )
-"""Beginnings of tokens that the detector does not know."""
+"""Parts of names, one of which is in every text with a name that says that a value is secret."""
+_MAKERS: Final = tuple(sorted(word.lower() for word in MAKERS))
+_RANDOM: Final = re.compile(r"[0-9a-z_-]{20}")
+"""What is in every text with a random value of a maker."""
 
-_MAYBE: Final = re.compile(
-    r"pass|pw|secret|token|cred|key|auth|[?&;]sig|x-[a-z]{2,8}-sig|hook|bearer|cookie|conn|://|:thin:"
-    r"|(?:^|[\s\"'])(?:-[pauw]|--(?:proxy-)?user)"
-    rf"|sas=|code=|/bot|(?<![a-z0-9])(?:{_KNOWN})",
-    re.IGNORECASE,
+_NAME: Final = (
+    r"(?:(?<![\w.])|(?<=[\])]\.)|(?<=\.\?))[A-Za-z_][\w.\-/]{0,100}"
+    r"|\"(?:[^\"\n\r=:]|:(?!\s)){1,100}\"|'(?:[^'\n\r=:]|:(?!\s)){1,100}'"
 )
-"""Some of it is in every text in which a secret is written as such."""
-
-_PEM: Final = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?"
-    r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-    re.DOTALL,
-)
-
-_VALUES: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        # Addresses: a user with a password, a token in its place, and Oracle's. A user may be called `vault` or `env`.
-        r"(?<=://)(?P<v>[^\s/:@]{0,256}:(?P<password>[^\s/]{1,1024}))(?=@)",
-        r"(?<=://)(?P<v>(?=[a-z_-]{0,64}\d)[\w-]{24,256})(?=@)",
-        r"(?<=:thin:)[^\s/@]{1,128}/(?P<v>[^\s@]{1,256})(?=@)",
-        # Signatures in addresses, and keys and codes of some length.
-        r"(?<=[?&;])(?:sig|signature|x-[a-z]{2,8}-(?:signature|credential|security-token))=(?P<v>[^\s&\"'<>#]{6,4096})",
-        r"(?<=[?&])(?:key|code|sas)=(?P<v>[^\s&\"'<>#]{20,4096})",
-        # Addresses that somebody may post to who knows them.
-        r"https?://(?:hooks\.[^\s/\"'<>]{1,255}|[^\s/\"'<>]{1,255}\.webhook\.office\.com)/(?P<v>[^\s\"'<>]{12,2048})",
-        r"https?://[^\s/\"'<>]{1,255}/(?:[\w.-]{1,64}/){0,4}?(?:webhooks?|hooks)/(?P<v>[^\s\"'<>]{16,2048})",
-        r"(?<=/bot)(?P<v>\d{6,12}:[\w-]{30,64})",
-        # Headers.
-        r"\b(?:proxy-)?authorization[\\\"']{0,3}\s{0,4}[:=,]\s{0,4}[\\\"']{0,3}(?P<v>[^\s\"'\\][^\n\"'\\\x1f]{0,8192})",
-        r"\b(?:set-)?cookie\s{0,4}:\s{0,4}(?P<v>[^\s\"'][^\n\"'\x1f]{0,8192})",
-        r"\bbearer\s{1,4}(?P<v>(?=[a-z._~+/=-]{0,64}\d)[\w.~+/=-]{8,8192})",
-        # .netrc, and openssl.
-        r"\b(?:login|user|account)\s{1,9}\S{1,128}\s{1,9}password\s{1,9}(?P<v>\S{1,1024})",
-        r"(?<=\spass:)(?P<v>\S{1,1024})",
-        # Options of one letter: a user with a password; a password by itself where the program is known.
-        (
-            r"(?<![\w-])(?:-u[\s=]{0,4}|--(?:proxy-)?user[\s=]{1,4}|(?:-u|--(?:proxy-)?user)\\{0,3}[\"'],\s{0,4}\\{0,3}(?=[\"']))"
-            r"[\"']?[^\s:\"']{0,128}:(?!//)(?P<v>(?!\d{1,6}\b)[^\s\"']{1,1024})"
-        ),
-        r"\b(?:mysql\w{0,16}|mariadb[\w-]{0,16})(?=\s)[^\n;|&]{0,256}?\s-p[\"']?(?P<v>[^\s\"'$][^\s\"']{0,1023})",
-        (
-            r"\b(?:sshpass|mongo\w{0,16}|(?:docker|podman|nerdctl|helm|oras|skopeo|crane|az)(?=\s)[^\n;|&]{0,64}?\slogin)(?=\s)"
-            r"[^\n;|&]{0,160}?\s-p[\s=]{0,4}[\"']?(?P<v>[^\s\"'$][^\s\"']{0,1023})"
-        ),
-        r"\b(?:redis-cli|valkey-cli|ldap\w{3,8})(?=\s)[^\n;|&]{0,256}?\s-[aw][\s=]{1,4}[\"']?(?P<v>[^\s\"'$-][^\s\"']{0,1023})",
-        r"(?:^|(?<=\s))-p(?P<v>(?=[a-z!-/]{0,64}\d)(?=[\d!-/]{0,64}[a-z])[^\s=:/\"']{6,256})(?!\S)",
-        rf"(?<![a-z0-9])(?P<v>(?:{_KNOWN})[\w.+/=-]{{16,4096}})",
-    )
-)
-
+"""A name, also the last one of `a['b'].name` and `a.?name`; no quoted text that has an assignment in it."""
+_TYPE: Final = r"[&\w'\[\]<>]{0,16}\b(?i:str|string|bytes|char|text|final|any)\b[\[\]<>\w |?*]{0,16}"
 _ASSIGNED: Final = re.compile(
-    r"(?P<name>(?<![\w.])[A-Za-z_][\w.\-/]{0,100}|\"[^\"\n]{1,100}\"|'[^'\n]{1,100}')\\{0,3}[\"']?"
-    r"(?P<sep>[ \t]{0,64}(?::=|=>|==?|(?<!:):(?!:))[ \t]{0,64})"
+    rf"(?P<name>{_NAME})\\{{0,3}}[\"']?(?P<subscript>\[\d{{0,4}}\]|[\])}}]{{1,2}})?"
+    rf"(?P<sep>[ \t]{{0,64}}(?:(?<!:):(?!:)[ \t]{{0,8}}{_TYPE}[ \t]{{0,8}}=[ \t]{{0,8}}(?=[\"'`])|:=|=>|<-(?=[ \t]{{0,8}}[\"'])"
+    r"|(?:\|\||\?\?|//|[?+.!])?={1,3}|(?<!:):(?!:)|(?<=[ \t])in(?=[ \t]{1,8}\[))[ \t]{0,64})"
 )
+_COMPARED: Final = re.compile(
+    r"(?P<v>(?<![\w\\])\\{0,3}(?:\"[^\"\n]{1,512}\"|'[^'\n]{1,512}'))[ \t]{0,8}[=!]={1,2}[ \t]{0,8}"
+    r"(?P<name>[A-Za-z_][\w.\[\]'\"/?-]{0,200})"
+)
+"""A text that is compared with what has a name."""
+_CALL_WITH_NAME: Final = re.compile(
+    r"[\w\])]\(\s{0,8}\\{0,3}[\"'](?P<name>[\w.\- ]{1,100})\\{0,3}[\"']\s{0,8}(?P<sep>,\s{0,8})(?=\\{0,3}[\"'`])"
+)
+_CALLED: Final = re.compile(
+    r"(?<!\w)(?P<name>(?:(?:[Ss]et|[Ww]ith|[Uu]se|[Aa]dd|[Aa]uth|[Aa]ccess|[Cc]lient|[Dd]b|[Uu]ser|[Aa]dmin|[Rr]oot|[Bb]earer)_?){0,4}"
+    r"(?:[Pp]assword|[Pp]asswd|[Pp]assphrase|secret|(?<=\w)Secret|[Tt]oken|[Aa][Pp][Ii]_?[Kk]ey|[Ss]ecret_?[Kk]ey|[Aa]ccess_?[Kk]ey)"
+    r"|[A-Za-z_]\w{0,64}(?=\.(?:startsWith|endsWith|contains|matches|equals|includes|indexOf|compareTo|orValue|eq|ne)\w{0,16}\())"
+    r"(?:\.(?:startsWith|endsWith|contains|matches|equals|includes|indexOf|compareTo|orValue|eq|ne)\w{0,16})?(?P<sep>\(\s{0,8})(?=\\{0,3}[\"'`])"
+)
+"""A call whose name, or the name of what it is called on, says what its argument is."""
+_PLACED: Final = re.compile(
+    r"(?:^|(?<=[\n;{\x1f]))[ \t]{0,64}(?P<set>(?:set|setx|setenv|SetEnv|ENV|ARG|export|env|option|param|header)[ \t]{1,8}"
+    r"(?:--?\w{1,8}[ \t]{1,8}){0,2})?(?P<name>[A-Za-z_][\w.\-]{1,64})[ \t]{1,64}"
+    r"(?P<v>\"[^\"\n]{1,1024}\"|'[^'\n]{1,1024}'|[^\s\"'{}();=:\[<>|&#-][^\s\"';=]{0,1023})[ \t]{0,16};?[ \t]{0,16}"
+    r"(?=[\n\r\x1f}]|\Z|#|//)"
+)
+"""A line of a name and a value."""
+_SET: Final = re.compile(
+    r"\b(?:config(?:ure)?|user-secrets|secrets?|setx|setenv|set)(?::\w{1,8}|[ \t\x1f]{1,4}(?:set|add|put|local|global))?"
+    r"[ \t\x1f]{1,4}(?:--?[\w-]{1,16}[ \t\x1f]{1,4}){0,3}(?P<name>[\w./:@-]{2,100})(?P<sep>[ \t\x1f]{1,4})(?=[^\s=:?+-])"
+)
+"""A setting that a program is told: its name, and its value in the next argument."""
 _OPTION: Final = re.compile(
     r"(?<![\w-])--?(?P<name>[A-Za-z][\w.-]{0,64})"
     # The item behind an option may begin with a dash, and is another option where it plainly is one.
@@ -94,11 +100,17 @@ _PAIR: Final = re.compile(
 _TAG: Final = re.compile(
     r"<(?P<name>[A-Za-z][\w.:-]{0,64})(?:\s[^<>]{0,256})?>(?:\s{0,64}<!\[CDATA\[)?(?P<v>[^<]{1,4096}?)(?:\]\]>)?</(?P=name)>"
 )
+_TAG_WITH_NAME: Final = re.compile(
+    r"<(?P<tag>[A-Za-z]\w{0,32})\s[^<>]{0,256}?\b(?:name|key|id)=[\"'](?P<name>[^\"'<>]{1,128})[\"'][^<>]{0,256}>(?P<v>[^<]{1,4096})</(?P=tag)>"
+)
+_PROPERTY_LIST: Final = re.compile(
+    r"<key>(?P<name>[^<]{1,128})</key>\s{0,64}<string>(?P<v>[^<]{1,4096})</string>"
+)
 _PROPERTY: Final = re.compile(r"<name>(?P<name>[^<]{1,128})</name>\s{0,64}<value>(?P<v>[^<]{1,4096})</value>")
 
 _LONG: Final = 1024
 """Characters of a value that are looked at before it is known to be a secret."""
-_QUOTED: Final = re.compile(r"(?P<q>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
+_QUOTED: Final = re.compile(r"(?:[bfrt]{1,2}(?=[\"']))?(?P<q>\\{0,3}(?:\"\"\"|'''|[\"'`]))")
 _NEXT_PAIR: Final = re.compile(r"[;,](?=\s|\Z|[\w .\-]{1,40}[=:])")
 _BARE: Final = re.compile(rf"(?:[^\s\"'`<>;,]++|(?!{_NEXT_PAIR.pattern})[;,]|(?<=\w)[\"'`<>](?=\w))++")
 """A word without quotes around it, to what begins the next assignment, or ends what the word stands in."""
@@ -116,27 +128,47 @@ _IN_SHELL: Final = re.compile(r"\s(?:&&|\|\||[|;])\s")
 _ENTRY: Final = re.compile(r"[^\r\n]*?:(?:\s|\Z)")
 _CALL: Final = re.compile(r"[A-Za-z_][\w.]{0,100}[(\[]")
 _MAPPING: Final = re.compile(r"\{(?!\w{1,32}\}[\w+/$])")
+_PLAIN_NAMES: Final = frozenset(
+    {"PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE", "COOKIE", "AUTHORIZATION", "CREDENTIALS"}
+)
+"""Names that are also the first word of a sentence."""
+_WORDS_OF_OBJECTS: Final = frozenset({"SECRET", "SECRETS", "TOKEN", "TOKENS"})
+"""Names that are also kinds of objects, with the object's name behind them."""
+_ORDINARY: Final = re.compile(r"[A-Za-z]?[a-z]*(?:[.,:!-]*[a-z]*)*+")
 _WORD: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 
 
 def find_written(text: str) -> Iterator[Span]:
-    """Secrets in *text* that are written as such."""
-    if _MAYBE.search(text):
+    """Find secrets in *text* that are written as such."""
+    if len(text) >= _SHORTEST:
         yield from _plain(text)
+        if "\\" in text and _ESCAPED.search(text):
+            # Lines of a text in another one, as in JSON or in a traceback. A blank takes as many characters.
+            yield from _plain(_ESCAPED.sub(" \n", text))
     for match in _WORD.finditer(text):
-        decoded = _decoded(match[0])
-        if _MAYBE.search(decoded) and next(_plain(decoded), None):
+        data = decoded(match[0])
+        if is_private_key(data) or (data and next(_plain(_text(data)), None)):
             yield match.span()
 
 
 def _plain(text: str) -> Iterator[Span]:
-    if "-----BEGIN " in text:
-        yield from (match.span() for match in _PEM.finditer(text))
-    for pattern in _VALUES:
-        for match in pattern.finditer(text):
-            # What a reference looks like may be the user of an address, and a password beside it none.
-            if not all(map(is_harmless_value, match.groupdict().values())):
-                yield match.span("v")
+    yield from find_known_tokens(text)
+    yield from find_forms(text)
+    yield from find_in_commands(text)
+    if _has_name(text.lower()):
+        yield from _named(text)
+
+
+def _has_name(text: str) -> bool:
+    # A loop looks for so few signs faster than a pattern.
+    for sign in _SIGNS:
+        if sign in text:
+            return True
+    return _RANDOM.search(text) is not None and any(sign in text for sign in _MAKERS)
+
+
+def _named(text: str) -> Iterator[Span]:
+    """Find secrets below names."""
     yield from _below_names(text, _ASSIGNED, _assigned)
     if "value" in text:
         yield from _below_names(text, _PAIR, _assigned)
@@ -144,10 +176,47 @@ def _plain(text: str) -> Iterator[Span]:
         yield from _below_names(text, _OPTION, _argument)
     if "</" in text:
         yield from _in_tags(text)
+    if "(" in text:
+        yield from _below_names(text, _CALL_WITH_NAME, _behind_name)
+        yield from _below_names(text, _CALLED, _in_quotes)
+    if "==" in text or "!=" in text:
+        yield from _below_names(text, _COMPARED, lambda _, match: iter([_without_quotes(match)]))
+    yield from _below_names(text, _PLACED, _placed)
+    yield from _below_names(text, _SET, _argument)
+
+
+def _in_quotes(text: str, match: re.Match[str]) -> Iterator[Span]:
+    quoted = _quoted(text, match.end())
+    if quoted is not None:
+        yield quoted
+
+
+def _behind_name(text: str, match: re.Match[str]) -> Iterator[Span]:
+    if match["name"].upper() not in _WORDS_OF_OBJECTS:
+        yield from _in_quotes(text, match)
+
+
+def _without_quotes(match: re.Match[str]) -> Span:
+    shown = match["v"]
+    start = match.start("v") + len(shown) - len(shown.lstrip("\\\"'"))
+    return start, max(start, match.end("v") - len(shown) + len(shown.rstrip("\\\"'")))
+
+
+def _placed(text: str, match: re.Match[str]) -> Iterator[Span]:
+    """The value of a line of two words; a sentence of two words has none."""
+    start, end = _without_quotes(match)
+    value = text[start:end]
+    if match["set"] is None and end - start == match.end("v") - match.start("v"):
+        name, is_ordinary = match["name"], _ORDINARY.fullmatch(value) is not None
+        if name.upper() in _WORDS_OF_OBJECTS or (
+            is_ordinary and (name.upper() in _PLAIN_NAMES or not name.islower())
+        ):
+            return
+    yield start, end
 
 
 def _in_tags(text: str) -> Iterator[Span]:
-    for pattern in (_TAG, _PROPERTY):
+    for pattern in (_TAG, _TAG_WITH_NAME, _PROPERTY, _PROPERTY_LIST):
         for match in pattern.finditer(text):
             if is_secret_value(match["name"], match["v"]):
                 yield match.span("v")
@@ -158,7 +227,10 @@ def _below_names(
 ) -> Iterator[Span]:
     done = 0
     for match in pattern.finditer(text):
-        name = match["name"].strip("\"'")
+        name = match["name"].rstrip("])").strip("\"'")
+        if name.startswith("D") and match.start() and text[match.start() - 1] == "-":
+            # A property of Java.
+            name = name[1:]
         # What stands in a secret is not looked at again, or a row of names would be searched from each of them.
         if match.start() >= done and can_hold_secret(name):
             for start, end in find(text, match):
@@ -186,6 +258,8 @@ def _assigned(text: str, match: re.Match[str]) -> Iterator[Span]:
     quoted = _quoted(text, start)
     if quoted is not None:
         yield quoted
+    elif _is_code(match) and not (match["sep"].strip() == "in" and text[start] == "["):
+        return
     elif ":" in match["sep"] and (block := _BLOCK.match(text, start)):
         yield from _indented(text, _indent(text, match.start()), block.end())
     elif _MAPPING.match(text, start):
@@ -196,6 +270,13 @@ def _assigned(text: str, match: re.Match[str]) -> Iterator[Span]:
     else:
         line = None if begin is None else _to_line_end(text, match, begin)
         yield line or _word(text, match)
+
+
+def _is_code(match: re.Match[str]) -> bool:
+    """True for what only programs write, where a text is in quotes: `a["b"] = c`, `a == c`."""
+    separator = match["sep"].strip()
+    named = match.groupdict().get("subscript")
+    return separator in {"==", "===", "!=", "in", "<-"} or (named is not None and match["name"][0] in "\"'")
 
 
 def _line_begin(text: str, start: int) -> int | None:
@@ -339,14 +420,10 @@ def _line_end(text: str, start: int, limit: int | None = None) -> int:
     return end.start() if end else limit
 
 
-def _decoded(word: str) -> str:
-    """The text that *word* is in base64; empty when it is none."""
-    plain = word.rstrip("=").replace("-", "+").replace("_", "/")
-    # Text has capitals and small letters in base64, as names and digests do not.
-    if len(plain) % 4 == 1 or plain.islower() or plain.isupper():
-        return ""
+def _text(data: bytes) -> str:
+    """The text that *data* is; empty if it is none."""
     try:
-        text = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
+        text = data.decode()
     except ValueError:
         return ""
     return text if text.isprintable() or all(c.isprintable() or c in "\r\n\t" for c in text) else ""

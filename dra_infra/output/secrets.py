@@ -18,9 +18,17 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN
-from dra_infra.output.secret_names import can_hold_secret, inherited_name, is_secret_name, is_secret_value
-from dra_infra.output.secret_shapes import ITEM, Span, find_written
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN, Marker, is_marker, plain_text
+from dra_infra.output.secret_commands import ITEM
+from dra_infra.output.secret_names import (
+    can_hold_secret,
+    inherited_name,
+    is_secret_name,
+    is_secret_value,
+    names_secret,
+)
+from dra_infra.output.secret_shapes import find_written
+from dra_infra.output.secret_tokens import Span
 
 MIN_LENGTH: Final = 6
 """Characters that a text has at least to be looked for: shorter ones are parts of everything."""
@@ -41,12 +49,20 @@ _IDENTITIES: Final = ("name", "key", "header", "user", "username", "id")
 """Fields by which an item of a list is known again, whatever stands before it."""
 _SELECTORS: Final = frozenset({"key", "items", "valueFrom"})
 """Fields of what selects a part of a Secret, where no secret is."""
+_OF_JWK: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+"""Private members of a JSON Web Key (RFC 7518), which has a member `kty`."""
+_PRIVATE_KEY: Final = "privateKey"
+"""The name by which they are judged."""
 _SEALED: Final = frozenset(
     {"ExternalSecret", "ClusterExternalSecret", "PushSecret", "SealedSecret", "SecretProviderClass"}
 )
 """Kinds that say where secrets are, or hold them encrypted: their fields name secrets, and hold none."""
 
 _MARKERS: Final = (SECRET, CHANGED_SECRET, UNKNOWN)
+_LIKE_MARKERS: Final = frozenset(map(plain_text, _MARKERS))
+"""Ordinary texts that show as a marker does: under the name of a secret they are as secret as any other text."""
+_ANY_SECRET: Final = "hunter2x9"  # noqa: S105  (no password)
+"""Judged in place of such a text, which would count as hidden."""
 _MARKER: Final = re.compile(rf"{re.escape(SECRET)}(?: \(changed\))?")
 _TOLD: Final = re.compile(r'"(?:[^"\\]|\\.){0,4096}"')
 """A value as messages quote it."""
@@ -72,7 +88,7 @@ def secret_values(values: Any, name: str = "") -> Iterator[str]:
     elif isinstance(values, list):
         for value in values:
             yield from secret_values(value, name)
-    elif isinstance(values, str) and is_secret_name(name) and values not in (SECRET, UNKNOWN):
+    elif isinstance(values, str) and is_secret_name(name) and not is_marker(values):
         yield from secret_texts({"SECRET": values})
 
 
@@ -95,14 +111,14 @@ class SecretMask:
         self._remembered = lru_cache(_KEPT)(self._find)
 
     def text(self, text: str) -> str:
-        """*text* with a marker in place of each secret."""
+        """*text* with the text of a marker in place of each secret, for reports: an ordinary text."""
         spans = self._spans(text)
         return _replaced(text, ((*span, SECRET) for span in spans)) if spans else text
 
     def problem(self, problem: Problem) -> Problem:
         """*problem* with a marker in place of each secret."""
         message = self.text(problem.message)
-        if can_hold_secret(problem.path.rpartition(".")[2]) or can_hold_secret(_name_at(problem.path)):
+        if names_secret(problem.path.rpartition(".")[2]) or names_secret(_name_at(problem.path)):
             # What is wrong with a secret is told with its value.
             message = _TOLD.sub(f'"{SECRET}"', message)
         return replace(problem, path=self.text(problem.path), message=message, hint=self.text(problem.hint))
@@ -110,7 +126,7 @@ class SecretMask:
     def manifest(
         self, manifest: Mapping[str, Any], former: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """An object without its secrets; the same one where it has none.
+        """An object with markers in the place of its secrets; the same one where it has none.
 
         Args:
             manifest: Plain JSON data.
@@ -134,7 +150,7 @@ class SecretMask:
         return plain
 
     def values(self, value: Any, former: Any = _MISSING, *, name: str = "", by_name: bool = False) -> Any:
-        """Plain JSON data without secrets; the same where there are none.
+        """Plain JSON data with markers in the place of secrets; the same where there are none.
 
         Args:
             value: What may hold secrets.
@@ -146,7 +162,7 @@ class SecretMask:
 
     def _value(self, value: Any, former: Any, name: str, rule: _Rule) -> Any:
         if isinstance(value, str):
-            return self._string(value, former, hidden=rule(name, value))
+            return self._string(value, former, hidden=rule(name, _judged(value)))
         if isinstance(value, Mapping):
             return self._mapping(value, former, name, rule)
         if isinstance(value, list):
@@ -160,7 +176,9 @@ class SecretMask:
         return value
 
     def _string(self, value: str, former: Any, *, hidden: bool = False) -> str:
-        if hidden and value and value not in _MARKERS:
+        if value in _MARKERS:
+            return value
+        if hidden and value:
             return _marker(value, former)
         return self._marked(value, self._spans(value), former if isinstance(former, str) else None)
 
@@ -175,9 +193,8 @@ class SecretMask:
             known = secret == old[index] if same_number else secret in all_old
             return SECRET if former is None or former == value or known else CHANGED_SECRET
 
-        return _replaced(
-            value, ((*span, marker(index, value[slice(*span)])) for index, span in enumerate(spans))
-        )
+        found = ((*span, marker(index, value[slice(*span)])) for index, span in enumerate(spans))
+        return Marker(_replaced(value, found), "secret")
 
     def _spans(self, text: str) -> Sequence[Span]:
         return self._remembered(text) if len(text) <= _SHORT else self._find(text)
@@ -199,11 +216,12 @@ class SecretMask:
     def _mapping(self, value: Mapping[str, Any], former: Any, name: str, rule: _Rule) -> Mapping[str, Any]:
         known = former if isinstance(former, Mapping) else {}
         around = name if "value" in value or _SELECTORS.isdisjoint(value) else ""
-        changed = False
+        is_jwk, changed = "kty" in value, False
         masked: dict[str, Any] = {}
         for key, item in value.items():
-            shown = self.text(key)
-            plain = self._value(item, known.get(key, _MISSING), inherited_name(around, str(key)), rule)
+            shown = self._marked(key, self._spans(key), None)
+            own = _PRIVATE_KEY if is_jwk and key in _OF_JWK else inherited_name(around, str(key))
+            plain = self._value(item, known.get(key, _MISSING), own, rule)
             changed = changed or plain is not item or shown is not key
             masked[shown] = plain
         plain = self._pair(value, masked, known, _any_name if name == "env" else rule)
@@ -222,7 +240,7 @@ class SecretMask:
                 hidden = self._value(value, before, own, rule) if can_hold_secret(own) else value
                 if hidden is not value:
                     return {**plain, "value": hidden}
-            elif rule(own, str(value)):
+            elif rule(own, _judged(str(value))):
                 hidden = (
                     self._string(value, before, hidden=True)
                     if isinstance(value, str)
@@ -233,7 +251,7 @@ class SecretMask:
 
     def _list(self, value: list[Any], former: Any, name: str, rule: _Rule) -> list[Any]:
         known = former if isinstance(former, list) else []
-        if not any(isinstance(item, Mapping | list) or rule(name, str(item)) for item in value):
+        if not any(isinstance(item, Mapping | list) or rule(name, _judged(str(item))) for item in value):
             return self._arguments(value, known)
         own = {identity: item for identity, item in zip(_identities(known), known, strict=True) if identity}
         masked = []
@@ -302,8 +320,13 @@ def _engine_config(named: Mapping[str, str]) -> list[str]:
     return [str(value) for key, value in values.items() if key in keys or is_secret_name(key)]
 
 
-def _any_name(name: str, _value: str) -> bool:
-    return is_secret_name(name)
+def _judged(value: str) -> str:
+    """Return the text by which a rule judges *value*, which may only look like a marker."""
+    return _ANY_SECRET if value in _LIKE_MARKERS else value
+
+
+def _any_name(name: str, value: str) -> bool:
+    return is_secret_name(name) or is_secret_value(name, value)
 
 
 def _no_name(_name: str, _value: str) -> bool:

@@ -6,10 +6,16 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 
-def count_of(number: int, noun: str) -> str:
-    """`1 pod`, `3 pods`, `no pods`."""
-    shown = f"{number:,}" if number else "no"
-    return f"{shown} {noun}{'' if number == 1 else 's'}"
+def count_of(number: int, noun: str, *, zero: str = "no") -> str:
+    """`1 pod`, `3 pods`, `2 policies`, `no pods`.
+
+    Args:
+        number: How many.
+        noun: What is counted, in the singular.
+        zero: What stands for 0.
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{f'{number:,}' if number else zero} {plural}"
 
 
 def join_words(words: Iterable[object], *, most: int = 4) -> str:

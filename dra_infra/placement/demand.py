@@ -17,6 +17,7 @@ from dra_infra.kubernetes.api.defaults import claim_with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
 from dra_infra.kubernetes.api.dropping import drop_from_claim
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import (
@@ -34,7 +35,6 @@ from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, Exten
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.placement.placement import Reason
-from dra_infra.program_objects import SECRET, UNKNOWN
 
 API_VERSION = "resource.k8s.io/v1"
 ONLY_AFTER_UP = "is only known after `pulumi up`"
@@ -290,7 +290,7 @@ class Workload:
 def find_unknown(value: Any, path: str) -> list[str]:
     """Paths of values below *path* that are only known after `pulumi up`, in the order written."""
     if isinstance(value, str):
-        return [path] if value in (UNKNOWN, SECRET) else []
+        return [path] if is_marker(value) else []
     if isinstance(value, Mapping):
         return [
             found for key, item in value.items() for found in find_unknown(item, f"{path}.{key}".lstrip("."))
@@ -306,7 +306,7 @@ def read_demand(
     """Reads the demand of a ResourceClaim or ResourceClaimTemplate, or why it is not known here.
 
     Args:
-        manifest: The object, in any served version; values that are not known hold `UNKNOWN`.
+        manifest: The object, in any served version; markers stand for values that are not known.
         ref: How to call it.
         classes: Manifests of the known classes by name.
         release: The server that stores it: fields behind a gate that is off are gone before the scheduler looks.

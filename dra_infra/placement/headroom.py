@@ -129,7 +129,7 @@ def _fill(attempts: Attempts, in_use: InUse, node: int, demands: Sequence[Demand
 
 def _find_largest(attempts: Attempts, in_use: InUse, node: int, probe: Probe, *, at_least: int) -> int:
     """The most devices that a claim gets; by halves, for who can have n devices can have fewer."""
-    low, high = at_least, MAX_RESULTS
+    low, high = at_least, max(at_least, min(MAX_RESULTS, _count_free(attempts, in_use, node)))
     while low < high:
         middle = (low + high + 1) // 2
         if isinstance(attempts.attempt(node, (probe.ask(middle),), in_use), Chosen):
@@ -137,6 +137,17 @@ def _find_largest(attempts: Attempts, in_use: InUse, node: int, probe: Probe, *,
         else:
             high = middle - 1
     return low
+
+
+def _count_free(attempts: Attempts, in_use: InUse, node: int) -> int:
+    """Return how many devices of a node nobody has; `MAX_RESULTS` where several claims can share one.
+
+    A search for more devices than there are tries all orders of them where the allocator of the minor proves nothing.
+    """
+    devices = [each for pool in attempts.cluster.pools(node) for each in pool.devices]
+    if any(each.shareable for each in devices):
+        return MAX_RESULTS
+    return sum(not in_use.state.is_allocated(each.id) for each in devices)
 
 
 def _asking(class_: DeviceClass, key: str) -> Callable[[int], Demand]:

@@ -11,7 +11,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import UNKNOWN, find_all, is_marker, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -21,7 +21,6 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
-from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.compute_domains import channel_template
 
 
@@ -137,7 +136,7 @@ class ProgramObjects:
         namespace = namespace or "default"
         found = self._claims.get((kind, name), [])
         exact = [each for each in found if each[0] == namespace]
-        loose = [each for each in found if UNKNOWN in (each[0], namespace)]
+        loose = [each for each in found if is_marker(each[0]) or is_marker(namespace)]
         chosen = exact or (loose if len(loose) == 1 else [])
         if not chosen:
             return None

@@ -30,10 +30,9 @@ class OpenProgram:
     Args:
         objects: Of the program.
         workloads: What is placed, with the pods that each needs beside it, or with what of its affinity is left out.
-        bystanders: Workloads without claims that some node lets in, or would if it were not cordoned, or of which that is
-            not known; those that ask for an extended resource which a device plugin gives out there; and pods of others that
-            are evicted.
-        left_out: The other workloads without claims.
+        bystanders: Workloads without claims that are placed too, and pods of others that are evicted.
+        left_out: Workloads without claims that may be for nodes which a partial fleet does not have: no node of it lets them in,
+            and no further node of its pools. None that request an extended resource which a node of the fleet offers.
         free: The fleet without what is taken of it.
         notes: What of the program is not placed, and what else is to be known.
         unplaced: The objects that use claims, as far as is known, and make pods that are not placed here.
@@ -62,7 +61,6 @@ def open_program(
     claim: ObjectRef | None = None,
     is_late: Callable[[], bool] | None = None,
     kinds: WorkloadKinds | None = None,
-    bystanders_alone: bool = False,
 ) -> OpenProgram:
     """Read what a program asks for, and open the fleet for it.
 
@@ -74,7 +72,6 @@ def open_program(
         claim: Place a pod with this claim or claim template alone; None takes all workloads.
         is_late: Asked during searches; once true, what is not answered by then is not decided.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-        bystanders_alone: Whether workloads without claims are placed where there are no others too.
     """
     objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken, kinds)
     workloads, notes, unplaced = (
@@ -82,8 +79,7 @@ def open_program(
     )
     cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
     evicted = read_evicted(objects, taken) if claim is None else []
-    asks = workloads or evicted or bystanders_alone
-    others = [*evicted, *(find_bystanders(objects) if asks and claim is None else ())]
+    others = [*evicted, *(find_bystanders(objects) if claim is None else ())]
     shapes, aside = (
         {each.owner: each.plan.shape for each in found if isinstance(each.plan, PodPlan)}
         for found in (workloads, others)
@@ -102,11 +98,15 @@ def open_program(
     given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_key(name)}
     for number, each in enumerate(others):
         is_new = number >= len(evicted) and isinstance(each.plan, PodPlan)
-        if is_new and not given_out & each.plan.requests.keys() and not _is_let_in(free, each.plan):
+        if (
+            fleet.is_partial
+            and is_new
+            and not given_out & each.plan.requests.keys()
+            and not _is_let_in(free, each.plan)
+        ):
             left_out.append(each)
-            notes.append(
-                f"{each.owner} is left out: it uses no devices, and no node of {fleet.name} lets its pods in"
-            )
+            if each.replicas is None:
+                notes.append(f"{each.owner} is left out: no node of {fleet.name} lets its pods in")
         else:
             beside.append(_settle(each, {**shapes, **aside}, {}, running, objects.namespaces))
     # Pods of bystanders are there for those that want to be near them; of what is left out there are none.
@@ -117,11 +117,12 @@ def open_program(
 
 
 def _is_let_in(free: FreeFleet, plan: PodPlan) -> bool:
-    """A node lets the pods in, or would if it were not cordoned."""
+    """Return whether a node lets the pods in, would if it were not cordoned, or is one that a node pool may get."""
+    added = (node for pool in free.cluster.fleet.pools for more in pool.spare[:1] for node in more.nodes)
     return any(
         not refusal or (node.unschedulable and not plan.filter.refusal(replace(node, unschedulable=False)))
         for refusal, node in zip(free.refusals(plan), free.cluster.nodes, strict=True)
-    )
+    ) or any(not plan.filter.refusal(node) for node in added)
 
 
 def _settle(

@@ -51,6 +51,10 @@ class NodePlacement:
     devices: tuple[DeviceChoice, ...] = ()
 
 
+REFUSED: Final = "needs-refused-object"
+"""Code of the reason why pods are not placed that need an object with an error."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reason:
     """Why a pod does not go somewhere, or why nothing can be said.
@@ -99,6 +103,12 @@ class WorkloadPlacement:
     unmodelled: tuple[str, ...] = ()
     pods: tuple[NodePlacement, ...] = ()
     most: int | None = None
+
+
+def by_owner(placed: WorkloadPlacement) -> tuple[str, str, str, str]:
+    """Return the key by which workloads are sorted: namespace, kind, name and part."""
+    owner = placed.owner
+    return owner.namespace, owner.kind, owner.name, owner.part
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -419,6 +429,8 @@ class Placement:
     Args:
         fleet: Where they were placed.
         workloads: Sorted by namespace, kind and name.
+        left_out: Workloads without devices that may be for nodes which a partial fleet does not name. No verdict of `place` counts
+            them; `dra_infra.answers` adds them to the workloads.
         joint: The verdict on all workloads at once.
         joint_at_most: The same with every workload that is autoscaled at its most pods; None where none is.
         notes: What else the reader must know, in the user's words.
@@ -430,6 +442,7 @@ class Placement:
 
     fleet: Fleet = field(repr=False)
     workloads: tuple[WorkloadPlacement, ...] = ()
+    left_out: tuple[WorkloadPlacement, ...] = ()
     joint: JointVerdict = JointVerdict(verdict="always")
     joint_at_most: JointVerdict | None = None
     notes: tuple[str, ...] = ()

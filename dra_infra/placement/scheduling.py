@@ -36,8 +36,10 @@ from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.objects import find_lacking, name_policies
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import JointVerdict, Order, Placement, Reason, WorkloadPlacement
+from dra_infra.placement.placement import JointVerdict, Order, Placement, Reason, WorkloadPlacement, by_owner
 
+OTHER_NODES: Final = "fleet-is-partial"
+"""Code of the reason why it is open where pods without devices go: the cluster may have nodes that the fleet does not name."""
 ORDERS_LEFT: Final = "orders-not-all-tried"
 """Code of a reason why it is open whether pods fit, where they do not in the orders that were tried."""
 
@@ -52,13 +54,12 @@ def place(
     is_late: Callable[[], bool] | None = None,
     with_headroom: bool = False,
     kinds: WorkloadKinds | None = None,
-    bystanders_alone: bool = False,
 ) -> Placement:
     """Where the pods of a program can go.
 
     Args:
         manifests: The objects of the program; those that decide nothing here are passed over. The program's classes
-            come before the fleet's of the same name. Values that are not known hold `UNKNOWN`.
+            come before the fleet's of the same name. Markers stand for values that are not known.
         fleet: What to place them on.
         taken: What is not free of it.
         last: Workloads that the joint placement puts behind all others.
@@ -66,15 +67,12 @@ def place(
         is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
         with_headroom: Whether to count what is left per class and MIG profile, before and after.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-        bystanders_alone: Whether the joint verdict is on workloads without claims where there are no others too.
 
     Returns:
-        One answer per workload whose pods use claims. Nothing is raised for what a program or fleet holds: what
+        One answer per workload whose pods use devices, and one per other workload that does not fit. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    opened = open_program(
-        manifests, fleet, taken, release, is_late=is_late, kinds=kinds, bystanders_alone=bystanders_alone
-    )
+    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
     objects, workloads, free = opened.objects, opened.workloads, opened.free
     makers = ObjectMakers(opened, taken.made)
     scheduler = _Scheduler(free, makers, is_late)
@@ -86,12 +84,19 @@ def place(
     together = place_together(free, made)
     joint = dict(zip(order, together.pods, strict=False))
     placed = tuple(replace(answer, pods=joint[number]) for number, answer in enumerate(answers))
+    # Pods without devices need CPU, memory and what device plugins give out; where they find it, nobody asks about them.
+    evicted = {each.owner for each in taken.evicted}
+    others = [scheduler.place_alone(each) for each in opened.bystanders if each.owner not in evicted]
+    placed = (*placed, *(answer for answer in others if answer.verdict != "fits"))
     verdict = _judge_jointly(free, placed, wanted, together.order, refused, is_late)
     placed = tuple(_with_others(answer, verdict) for answer in placed)
     told = {each.owner for each in placed if any(reason.code == "quota-refuses" for reason in each.reasons)}
     return Placement(
         fleet=fleet,
-        workloads=placed,
+        workloads=tuple(sorted(placed, key=by_owner)),
+        left_out=tuple(
+            _leave_open(scheduler.place_alone(each)) for each in opened.left_out if each.replicas is not None
+        ),
         joint=verdict,
         joint_at_most=_judge_at_most(free, placed, wanted, makers, is_late),
         notes=(
@@ -384,8 +389,21 @@ def _judge_jointly(
         if each.owner in refused:
             # Quotas count whatever the order, so what one order makes is the most that any does.
             return JointVerdict(verdict="never", reasons=(refused[each.owner],))
+    # Quotas also refuse pods that may be for other nodes.
+    placed_owners = {each.owner for each in wanted}
+    if elsewhere := [text for owner, text in refused.items() if owner not in placed_owners]:
+        return JointVerdict(verdict="never", reasons=(elsewhere[0],))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
     return judge_jointly(free, plans, first, is_late or (lambda: False))
+
+
+def _leave_open(answer: WorkloadPlacement) -> WorkloadPlacement:
+    """Return the answer for pods that may be for nodes which the fleet does not name; what a quota refuses is made nowhere."""
+    if any(reason.code == "quota-refuses" for reason in answer.reasons):
+        return answer
+    text = "no node of the fleet lets its pods in, and they may be for nodes that the fleet does not name"
+    reasons = (Reason(code=OTHER_NODES, message=text), *answer.reasons)
+    return replace(answer, verdict="not-decided", reasons=reasons)
 
 
 def _with_others(answer: WorkloadPlacement, joint: JointVerdict) -> WorkloadPlacement:

@@ -105,6 +105,7 @@ def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
             fleet.with_classes(more.classes),
             nodes=tuple(sorted((*fleet.nodes, *nodes), key=lambda node: node.name)),
             slices=tuple(sorted((*fleet.slices, *slices), key=lambda slice_: slice_.metadata.name or "")),
+            driver_releases=tuple(sorted({*fleet.driver_releases, *more.driver_releases})),
         ),
         f"with {more.name} added",
     )

@@ -61,3 +61,11 @@ class Observer:
 
     def noticed(self, problems: Sequence[Problem]) -> None:
         """Something that is no answer to a call: a file set aside, a field that the API server drops."""
+
+    def malformed(self, *, method: str, peer: str) -> None:
+        """A request to *method* was refused, because it is not the message that the method takes.
+
+        Args:
+            method: Service and method, such as `grpc.health.v1.Health/Check`.
+            peer: Who sent it, in gRPC's words; those at a Unix socket have no address.
+        """

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
+from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.program.confinement import VARIABLES
 from dra_infra.program.project import is_outside, leads_out
 from dra_infra.program_objects import (
-    SECRET,
     UNKNOWN,
     NotSeen,
     Program,
@@ -115,7 +115,7 @@ def with_charts(
     hidden: set[NotSeen] = set()
     for release in program.releases:
         what = (RELEASE_TYPE, release.urn.split("::", 3)[-1])
-        if secrets := ", ".join(_hidden(release, (UNKNOWN, SECRET, *made_up))):
+        if secrets := ", ".join(_hidden(release, made_up)):
             looked_at.add(what)
             reason = f"its {secrets} are secret or only known later"
             hidden.add(NotSeen(what=RELEASE_TYPE, name=what[1], reason=reason))
@@ -330,19 +330,20 @@ def _served(target: ClusterTarget) -> Iterator[str]:
         yield from (f"resource.k8s.io/{version}/{kind}" for kind in _KINDS if newest.knows(kind, version))
 
 
-def _hidden(release: ProgramRelease, markers: Sequence[str]) -> Iterator[str]:
-    """Names of the fields of a release that hold one of *markers*, for a value that is secret or not known."""
+def _hidden(release: ProgramRelease, made_up: Sequence[str]) -> Iterator[str]:
+    """Names of the fields of a release that are secret or not known, or hold one of the names that are *made_up*."""
     for what in ("name", "namespace", "chart", "repository", "version", "values"):
-        if _is_hidden(getattr(release, what), markers):
+        value = getattr(release, what)
+        if holds_marker(value) or _holds_name(value, made_up):
             yield what
 
 
-def _is_hidden(value: Any, markers: Sequence[str]) -> bool:
+def _holds_name(value: Any, names: Sequence[str]) -> bool:
     if isinstance(value, Mapping):
-        return any(_is_hidden(item, markers) for item in value.values())
+        return any(_holds_name(item, names) for item in value.values())
     if isinstance(value, list):
-        return any(_is_hidden(item, markers) for item in value)
-    return isinstance(value, str) and any(marker in value for marker in markers)
+        return any(_holds_name(item, names) for item in value)
+    return isinstance(value, str) and any(name in value for name in names)
 
 
 def _said(text: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.program import sandbox
+from dra_infra.program import namespaces, sandbox
 from dra_infra.program.project import leads_out
 
 VARIABLES: Final = (
@@ -39,6 +39,26 @@ VARIABLES: Final = (
 )
 """Environment variables that a program gets, beside those of the locale (`LC_...`); none of them holds a secret."""
 
+_OF_ITSELF: Final = (
+    "auxv",
+    "cgroup",
+    "cmdline",
+    "comm",
+    "environ",
+    "fd",
+    "io",
+    "limits",
+    "maps",
+    "oom_score",
+    "oom_score_adj",
+    "smaps",
+    "smaps_rollup",
+    "stat",
+    "statm",
+    "status",
+)
+"""Entries of /proc/self that a program reads. `net`, `mounts` and `mountinfo` would show what the machine has."""
+
 _SYSTEM: Final = (
     "/bin",
     "/lib",
@@ -51,12 +71,12 @@ _SYSTEM: Final = (
     "/proc/cpuinfo",
     "/proc/filesystems",
     "/proc/meminfo",
-    "/proc/self",
     "/proc/stat",
     "/proc/version",
     "/dev/random",
     "/dev/urandom",
     "/dev/zero",
+    *(f"/proc/self/{name}" for name in _OF_ITSELF),
     *(
         f"/etc/{name}"
         for name in (
@@ -91,6 +111,13 @@ _HINT_ON_FILES: Final = (
     "--allow read:PATH, --allow write:PATH and --allow network open more"
 )
 _HINT_ON_VARIABLES: Final = "if this is a variable of the environment, --allow env:{} hands it to the program"
+_HINT_ON_BOUNDS: Final = (
+    f"a program that is reviewed may have {namespaces.MOST_PROCESSES:,} processes and threads, write {namespaces.MOST_BYTES // 2**30} GiB "
+    f"and {namespaces.MOST_FILES:,} files to its temporary folder, and no more than {namespaces.MOST_BYTES // 2**30} GiB to one file"
+)
+_MET_BOUND: Final = re.compile(
+    r"OSError: \[Errno 2[78]\]|BlockingIOError: \[Errno 11\]|RuntimeError: can't start new thread"
+)
 _MISSING_VARIABLE: Final = re.compile(r"KeyError: '([A-Za-z_][A-Za-z0-9_]{0,99})'")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -165,7 +192,9 @@ def environment_for(environment: Mapping[str, str], allowance: Allowance, *, hom
     return {**kept, "HOME": str(home), "TMPDIR": str(home)}
 
 
-def enter(root: Path, *, inside: Path, home: Path, allowance: Allowance) -> tuple[str, ...]:
+def enter(
+    root: Path, *, inside: Path, home: Path, allowance: Allowance, modules: Iterable[Path] = ()
+) -> tuple[str, ...]:
     """Confine this process, before anything of the program is loaded.
 
     Args:
@@ -173,13 +202,14 @@ def enter(root: Path, *, inside: Path, home: Path, allowance: Allowance) -> tupl
         inside: Its repository, all of which it may read but git's own folder, where tokens of a checkout lie.
         home: The folder that it may write to.
         allowance: What the user allows.
+        modules: Folders that will be added to the module path, and are read as those that are on it.
 
     Returns:
         What is in force, of `sandbox.ALL`.
     """
     if allowance.everything:
         return ()
-    named = [*_module_path(), *allowance.read]
+    named = [*_module_path(modules), *allowance.read]
     return sandbox.enter(
         read=[
             *map(Path, _SYSTEM),
@@ -202,13 +232,21 @@ def explain(problem: Problem, in_force: Iterable[str]) -> Problem:
         return problem
     if sandbox.FILES in in_force and problem.message.startswith("PermissionError: "):
         return replace(problem, hint=_HINT_ON_FILES)
+    if _MET_BOUND.match(problem.message):
+        return replace(problem, hint=_HINT_ON_BOUNDS)
     if missing := _MISSING_VARIABLE.match(problem.message):
         return replace(problem, hint=_HINT_ON_VARIABLES.format(missing[1]))
     return problem
 
 
-def describe(in_force: Iterable[str], allowance: Allowance) -> str:
-    """One line that says what programs of this run could see and do."""
+def describe(in_force: Iterable[str], allowance: Allowance, unconfined: Iterable[str] = ()) -> str:
+    """Return the line that says what programs of this run could see and do.
+
+    Args:
+        in_force: What was in force, of `sandbox.ALL`.
+        allowance: What the user allows.
+        unconfined: Other programs that read files of the change, unconfined.
+    """
     found = list(in_force)
     if allowance.everything:
         return "programs ran unconfined, as --allow all says"
@@ -220,7 +258,9 @@ def describe(in_force: Iterable[str], allowance: Allowance) -> str:
         if each not in found and not (each == sandbox.NETWORK and allowance.network)
     ]
     line = f"programs ran confined: variables by name, {', '.join(found)}"
-    return f"{line}; not in force here: {', '.join(missing)}" if missing else line
+    line = f"{line}; not in force here: {', '.join(missing)}" if missing else line
+    others = ", ".join(unconfined)
+    return f"{line}; unconfined ran {others}" if others else line
 
 
 def _interpreter() -> Iterator[Path]:
@@ -230,10 +270,9 @@ def _interpreter() -> Iterator[Path]:
     yield Path(__file__).resolve().parents[1]
 
 
-def _module_path() -> Iterator[Path]:
-    """Folders that `.pth` files and PYTHONPATH add to the module path."""
-    for entry in filter(None, sys.path):
-        folder = Path(entry).absolute()
+def _module_path(added: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders of the module path and those that are *added* to it, without what is called `.git`."""
+    for folder in (*(Path(entry).absolute() for entry in sys.path if entry), *added):
         yield from _checkout(folder) if (folder / ".git").exists() else (folder,)
 
 

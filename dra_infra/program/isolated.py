@@ -1,8 +1,9 @@
 """Runs a program in a process of its own, which sees and reaches no more than `--allow` says.
 
-`python -P -m dra_infra.program.isolated DESCRIPTOR` reads a request from its standard input. That process starts
-another one for the program, ends whatever it leaves behind, and is never itself under the program's hand. The answer
-comes through an inherited pipe that nobody else has: a file could be replaced by what the program left running.
+The process that is started imports from folders that we name (`dra_infra.program.python_start`). It reads a request, one
+line, from its standard input, and ends when that input ends. It becomes the supervisor, which starts another process for
+the program, and which the program cannot reach (`dra_infra.program.supervisor`). The answer comes through an inherited
+pipe that nobody else has. A file could be replaced by a process that the program started.
 """
 
 from __future__ import annotations
@@ -14,17 +15,15 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.errors import ProblemsError, ProgramError
+from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
-from dra_infra.program import confinement, sandbox
+from dra_infra.program import confinement, home_folder, namespaces, python_start, sandbox, supervisor
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.program_json import (
     MAX_BYTES,
@@ -37,21 +36,37 @@ from dra_infra.program.program_json import (
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth
 from dra_infra.program_objects import Program
 
-_GRACE = 10.0
+_GRACE = 5.0
 """Seconds beyond its own limit after which a process that does not react is killed."""
 
-_ENDING: Final = 5.0
-"""Seconds in which what a program left behind has to be ended."""
+_ENDED: Final[Mapping[int, tuple[str, str]]] = {
+    supervisor.TOO_LONG: ("program-timeout", "it did not end and was killed"),
+    supervisor.TOO_MANY: (
+        "program-too-large",
+        f"it had more than {namespaces.MOST_PROCESSES:,} processes and threads, and was killed",
+    ),
+    supervisor.TOO_MUCH: (
+        "program-too-large",
+        f"it wrote more than {namespaces.MOST_BYTES // 2**30} GiB or {namespaces.MOST_FILES:,} files to its home, and was killed",
+    ),
+    supervisor.LEFT: ("program-died", "what it started could not be ended"),
+}
+"""Code and message for each exit status of the supervisor that has a meaning."""
 
-_TOO_LONG: Final = 124
-"""Exit code of the process that ended a program for its time, as timeout(1) has it."""
+NO_ANSWER: Final = frozenset(("program-died", "program-files-left", "program-timeout", "program-too-large"))
+"""Codes of a program that was ended, or of which something is left: it is not known what it would have answered."""
 
-_LEFT: Final = 125
-"""Exit code of that process where something of the program could not be ended: it may still change what is read next."""
-
-_ENDS: Final = (signal.SIGTERM, signal.SIGALRM, signal.SIGINT)
-_PAUSE: Final = 0.01
 _SHOWN_OUTPUT = 2000
+
+_START: Final = """\
+import sys
+sys.prefix, sys.exec_prefix, *sys.path = sys.argv[2:]
+from dra_infra.program import isolated
+sys.exit(isolated._main(int(sys.argv[1])))
+"""
+"""Run with the descriptor of the answer, the prefixes (without `site`, a virtual environment has those of its Python) and the
+module path."""
+
 _KEPT_OUTPUT = 2**16
 
 
@@ -80,11 +95,16 @@ class RunningSynth:
         self._directory = directory
         self._timeout = timeout
         allowance = allowance or ONLY_ITS_OWN
-        self._folder = tempfile.TemporaryDirectory(prefix="dra-infra-program-")
+        self._home = home_folder.make()
+        inside = (inside or directory).resolve()
+        environment, python_variables = python_start.for_start(
+            confinement.environment_for(os.environ, allowance, home=self._home)
+        )
         request = {
             "directory": str(directory.absolute()),
-            "inside": str((inside or directory).resolve()),
-            "home": self._folder.name,
+            "inside": str(inside),
+            "python_variables": python_variables,
+            "home": str(self._home),
             "stack": stack,
             "config": dict(config or {}),
             "timeout": timeout,
@@ -95,12 +115,15 @@ class RunningSynth:
         }
         answer, given = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dra_infra.program.isolated", str(given)],
+            [
+                *(sys.executable, *python_start.FLAGS, "-c", _START, str(given)),
+                *(sys.prefix, sys.exec_prefix, *python_start.trusted_path(inside)),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[given],
-            env=confinement.environment_for(os.environ, allowance, home=Path(self._folder.name)),
+            env=environment,
             # A group of its own, so that a signal to ours leaves the end to us.
             start_new_session=True,
         )
@@ -114,32 +137,43 @@ class RunningSynth:
         for reader in self._readers:
             reader.start()
         assert self._process.stdin is not None  # noqa: S101  (it was asked for)
-        with contextlib.suppress(BrokenPipeError), self._process.stdin as pipe:
-            pipe.write(json.dumps(request).encode())
+        with contextlib.suppress(BrokenPipeError):
+            # Stays open: its end tells the supervisor that this process has ended.
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
 
     def result(self) -> Program:
         """The program that the run gave.
 
         Raises:
             ProgramError: When the program cannot be found, raises, or does not end; code `program-died` when its
-                process ended without an answer, `compiled-unreadable` when the answer is none.
+                process ended without an answer, `program-too-large` when it was above a bound, `program-files-left` when
+                what it wrote could not be removed, `compiled-unreadable` when the answer is none.
         """
         try:
-            self._process.wait(timeout=self._timeout + _GRACE + _ENDING)
-            # All that had the pipe are gone, so it is at its end.
-            self._join()
-            _, _, answer = self._answer.partition(b"\n")
-            if self._process.returncode == _TOO_LONG:
-                raise self._died("it did not end and was killed", "program-timeout")
-            if self._process.returncode == _LEFT:
-                raise self._died("what it started could not be ended", "program-died")
-            if not answer or self._process.returncode:
-                raise self._died(f"its process ended with {self._process.returncode}", "program-died")
-            return program_from_json(bytes(answer), path=str(self._directory))
-        except subprocess.TimeoutExpired:
-            raise self._died("it did not end and was killed", "program-timeout") from None
-        finally:
+            program = self._wait()
+        except ProblemsError as error:
+            raise ProgramError([*error.problems, *self.stop()]) from error
+        except BaseException:
             self.stop()
+            raise
+        if left := self.stop():
+            raise ProgramError(left)
+        return program
+
+    def _wait(self) -> Program:
+        try:
+            self._process.wait(timeout=self._timeout + _GRACE + 2 * supervisor.ENDING)
+        except subprocess.TimeoutExpired:
+            raise self._died(*_ENDED[supervisor.TOO_LONG]) from None
+        # All that had the pipe are gone, so it is at its end.
+        self._join()
+        _, _, answer = self._answer.partition(b"\n")
+        if ended := _ENDED.get(self._process.returncode):
+            raise self._died(*ended)
+        if not answer or self._process.returncode:
+            raise self._died("program-died", f"its process ended with {self._process.returncode}")
+        return program_from_json(bytes(answer), path=str(self._directory))
 
     @property
     def in_force(self) -> tuple[str, ...]:
@@ -147,20 +181,30 @@ class RunningSynth:
         first, _, _ = self._answer.partition(b"\n")
         return tuple(each for each in sandbox.ALL if each in first.decode(errors="replace").split(", "))
 
-    def stop(self) -> None:
-        """End the process and all that it started, and remove its files; nothing when that is done."""
+    def stop(self) -> tuple[Problem, ...]:
+        """End the process and all that it started, and remove its files. Return what says that files are left, if any."""
         if self._process.poll() is None:
-            # The outer process ends what the program started, wherever it hides.
+            # The supervisor ends what the program started, wherever it hides.
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_ENDING + _GRACE)
+                self._process.wait(2 * supervisor.ENDING)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._join()
-        # What the program wrote there may be in the way of removing it.
-        with contextlib.suppress(OSError, RecursionError):
-            self._folder.cleanup()
+        # What still runs could go on to write.
+        if self._process.returncode != supervisor.LEFT and home_folder.remove(self._home):
+            return ()
+        problem = Problem(
+            path=str(self._directory),
+            code="program-files-left",
+            message=f"files that the program wrote could not be removed from {self._home}",
+            hint="end the processes that still use the folder, and remove it",
+        )
+        return (problem,)
 
     def _join(self) -> None:
         for reader in self._readers:
@@ -180,7 +224,7 @@ class RunningSynth:
                 # One byte too many is kept, for the reader to refuse.
                 self._answer += chunk[: MAX_BYTES + 2**10 - len(self._answer)]
 
-    def _died(self, what: str, code: str) -> ProgramError:
+    def _died(self, code: str, what: str) -> ProgramError:
         self._join()
         printed = self._output.decode(errors="replace").strip()
         # Hidden before it is cut: half of a secret is no text that could be found.
@@ -194,80 +238,21 @@ class RunningSynth:
 
 
 def _main(descriptor: int) -> int:
-    """Start the process of the program, wait for it, and end everything that it started."""
-    request = json.loads(sys.stdin.buffer.read())
-    sandbox.adopt_orphans()
-    # Two limits, for a program that cannot be interrupted, and for a caller that was killed and ends nobody any more.
-    limit = request["timeout"] + _GRACE
-    supervisor = os.getpid()
-    program = os.fork()
-    if program == 0:
-        sandbox.end_with_parent(signal.SIGKILL)
-        if os.getppid() != supervisor:
-            os._exit(1)
-        os.setsid()
-        _run(request, descriptor)
-        return 0
-    os.close(descriptor)
-    ended = 0
-
-    def leave(number: int, _frame: object) -> None:
-        nonlocal ended
-        ended = number
-        raise InterruptedError
-
-    for number in _ENDS:
-        signal.signal(number, leave)
-    signal.setitimer(signal.ITIMER_REAL, limit)
-    code, all_ended = 1, False
-    try:
-        with contextlib.suppress(InterruptedError):
-            _, status = os.waitpid(program, 0)
-            code = os.waitstatus_to_exitcode(status)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number in _ENDS:
-            signal.signal(number, signal.SIG_IGN)
-        all_ended = _end_children(program)
-    if ended == signal.SIGALRM:
-        return _TOO_LONG
-    if not all_ended:
-        return _LEFT
-    return code if code >= 0 else 128 - code
+    """Read the request, and run the program in a process that the supervisor starts."""
+    request = json.loads(sys.stdin.buffer.readline())
+    held = supervisor.enter(
+        home=Path(request["home"]),
+        limit=request["timeout"] + _GRACE,
+        network=request["network"],
+        everything=request["everything"],
+        private=descriptor,
+    )
+    _run(request, descriptor, held)
+    return 0
 
 
-def _end_children(program: int) -> bool:
-    """Kill what is left of the program: the children of what is killed become ours. Whether nothing is left."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(program, signal.SIGKILL)
-    deadline = time.monotonic() + _ENDING
-    while time.monotonic() < deadline:
-        children = list(_children())
-        for child in children:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(child, signal.SIGKILL)
-        try:
-            # Waiting is right only for what was killed: a look at all processes may miss one that is just being born, and other
-            # systems than Linux do not say who our children are.
-            os.waitpid(-1, 0 if children else os.WNOHANG)
-        except ChildProcessError:
-            return True
-        if not children:
-            time.sleep(_PAUSE)
-    return False
-
-
-def _children() -> Iterator[int]:
-    """Processes whose parent this one is, or became when theirs ended (proc(5), the fourth field of `stat`)."""
-    own = str(os.getpid())
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, IndexError):
-            if (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1] == own:
-                yield int(folder.name)
-
-
-def _run(request: Mapping[str, Any], descriptor: int) -> None:
-    """Confine this process, run the program, and write its answer."""
+def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> None:
+    """Confine this process, run the program, and write its answer; *held* is in force already."""
     # The process ends with the run, which frees more than a collector could and in less time.
     gc.disable()
     process = os.getpid()
@@ -277,7 +262,8 @@ def _run(request: Mapping[str, Any], descriptor: int) -> None:
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
     root = Path(request["directory"])
-    in_force = confinement.enter(
+    os.environ.update(request["python_variables"])
+    confined = confinement.enter(
         root,
         inside=Path(request["inside"]),
         home=Path(request["home"]),
@@ -287,10 +273,13 @@ def _run(request: Mapping[str, Any], descriptor: int) -> None:
             network=request["network"],
             everything=request["everything"],
         ),
+        modules=python_start.added_folders(),
     )
+    in_force = tuple(each for each in sandbox.ALL if each in (*held, *confined))
     _write(descriptor, f"{', '.join(in_force)}\n".encode())
     answer: bytes
     try:
+        python_start.add_users_modules()
         program = synth(root, stack=request["stack"], config=request["config"], timeout=request["timeout"])
         answer = write_json(program_to_json(program))
     except ProblemsError as error:
@@ -311,7 +300,3 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-if __name__ == "__main__":
-    sys.exit(_main(int(sys.argv[1])))

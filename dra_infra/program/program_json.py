@@ -1,7 +1,8 @@
 """A program as JSON, from the process that ran it, or from a file that a pull request's job left.
 
 Whoever wrote the program decides what stands there. It is read as a stranger's input: every field has its type, every
-name that the code behind it relies on is one that there is, and nothing else comes through.
+name that the code behind it relies on is one that there is, and nothing else comes through. Markers travel beside the
+texts that they are shown as: no text of a manifest can be read as one.
 
 The head of a pull request is data too: what `dra-infra compile` writes, and `dra-infra review --head` reads. The job
 that runs the program of a pull request has no token, and leaves this file. The job with the token reads it and runs
@@ -25,6 +26,14 @@ from dra_infra.catalog.drivers import read_pins
 from dra_infra.codes import CODES
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api.manifests import (
+    SHOWN,
+    FieldPath,
+    Marker,
+    MarkerKind,
+    find_markers,
+    holds_marker,
+)
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import check_target
 
@@ -35,8 +44,47 @@ MAX_BYTES: Final = 256 * 2**20
 """Of a program as JSON: 100,000 objects of 2.5 KiB."""
 
 MAX_OBJECTS: Final = 100_000
+
+MAX_VALUES: Final = 10_000_000
+"""Commas and brackets in JSON that is read: each may stand for an object of Python, which has many times its size."""
+
 RecordT = TypeVar("RecordT")
 _URN_PARTS: Final = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenMarker:
+    """A text of an object or release that stands for a value which is secret or not known yet.
+
+    Args:
+        path: Fields and positions from the record down: `("manifest", "data", "id")`.
+        kind: Why the value is not there.
+    """
+
+    path: FieldPath
+    kind: MarkerKind
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenObject(ProgramObject):
+    """An object as JSON has it, with ordinary texts in the place of markers."""
+
+    markers: tuple[WrittenMarker, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenRelease(ProgramRelease):
+    """A Helm release as JSON has it, with ordinary texts in the place of markers."""
+
+    markers: tuple[WrittenMarker, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenProgram(Program):
+    """A program as JSON has it."""
+
+    objects: tuple[WrittenObject, ...] = ()
+    releases: tuple[WrittenRelease, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +95,11 @@ class Failed:
 
 
 def program_to_json(program: Program) -> dict[str, Any]:
-    """*program* as JSON data, which shares manifests and values with it."""
+    """Return *program* as JSON data, which shares manifests and values with it.
+
+    A marker is its text there, and the `markers` of its object or release tell it from an ordinary text: a list with the
+    path of each, such as `["manifest", "data", "id"]`, and its kind, `secret` or `unknown`.
+    """
     data = {each.name: getattr(program, each.name) for each in dataclasses.fields(program)}
     return {
         **data,
@@ -66,6 +118,13 @@ def problems_to_json(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
 
 def _described(each: ProgramObject | ProgramRelease) -> dict[str, Any]:
     data = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
+    # Few objects have any, and finding them takes longer.
+    markers = [*find_markers(data)] if holds_marker([*data.values()]) else []
+    if any(path and path[-1] is marker for path, marker in markers):
+        raise ValueError(f"{each.urn}: a key of it is secret or not known")
+    # The order of an object's fields differs from run to run.
+    markers.sort(key=lambda found: [*map(str, found[0])])
+    data["markers"] = [{"path": list(path), "kind": marker.kind} for path, marker in markers]
     if each.place is not None:
         data["place"] = dataclasses.asdict(each.place)
     if each.target is not None:
@@ -85,23 +144,72 @@ def program_from_json(data: bytes, *, path: str = "--head") -> Program:
     Raises:
         ProgramError: With the problems of a run that failed; `compiled-unreadable` when *data* is no program.
     """
-    found: Program | Failed = read_record(_adapter(), data, path=path)
+    found: WrittenProgram | Failed = read_record(_adapter(), data, path=path)
     if isinstance(found, Failed):
         if not found.failed or any(problem.code not in CODES for problem in found.failed):
             raise ProgramError([unreadable("it says that it failed, and not why", path)])
         raise ProgramError(found.failed)
-    check_program(found, path=path)
-    return found
+    return read_program(found, path=path)
 
 
-def check_program(program: Program, *, path: str) -> None:
-    """Hold a program that others wrote down to what the code behind it relies on.
+def read_program(written: WrittenProgram, *, path: str) -> Program:
+    """Return the program that others wrote down, held to what the code behind it relies on.
 
     Raises:
         ProgramError: `compiled-unreadable`.
     """
-    for wrong in _wrong(program):
+    for wrong in _wrong(written):
         raise ProgramError([unreadable(wrong, path)])
+    try:
+        objects = tuple(map(_read_object, written.objects))
+        releases = tuple(map(_read_release, written.releases))
+    except _NoMarkerError as error:
+        raise ProgramError([unreadable(str(error), path)]) from None
+    fields = {each.name: getattr(written, each.name) for each in dataclasses.fields(Program)}
+    return Program(**{**fields, "objects": objects, "releases": releases})
+
+
+class _NoMarkerError(ValueError):
+    """An entry of `markers` that leads to no text that may be one."""
+
+
+def _read_object(written: WrittenObject) -> ProgramObject:
+    return ProgramObject(**_marked_fields(written, ProgramObject))
+
+
+def _read_release(written: WrittenRelease) -> ProgramRelease:
+    return ProgramRelease(**_marked_fields(written, ProgramRelease))
+
+
+def _marked_fields(
+    written: WrittenObject | WrittenRelease, type_: type[ProgramObject | ProgramRelease]
+) -> dict[str, Any]:
+    """The fields of a record of *type_*, with markers where *written* says so: its own values are replaced in place."""
+    fields: dict[str, Any] = {each.name: getattr(written, each.name) for each in dataclasses.fields(type_)}
+    for number, each in enumerate(written.markers):
+        # From the end, lists would have a second name for each of their items.
+        is_backward = any(isinstance(step, int) and step < 0 for step in each.path)
+        if is_backward or not each.path or each.path[0] not in _MAY_BE_MARKED:
+            raise _NoMarkerError(f"markers.{number}: leads to no field that may hold one")
+        holder: Any = fields
+        try:
+            for step in each.path[:-1]:
+                holder = holder[step]
+            last: Any = each.path[-1]
+            text = holder[last]
+        except (IndexError, KeyError, TypeError):
+            raise _NoMarkerError(f"markers.{number}: leads to nothing") from None
+        # Reports show the text: it says itself that the value is not there.
+        if not isinstance(text, str) or not isinstance(holder, dict | list) or SHOWN[each.kind] not in text:
+            raise _NoMarkerError(f"markers.{number}: leads to no text of this kind")
+        holder[last] = Marker(text, each.kind)
+    return fields
+
+
+_MAY_BE_MARKED: Final = frozenset(
+    {"manifest", "name", "namespace", "chart", "repository", "version", "values"}
+)
+"""Fields of an object or a release that may be markers, or hold some."""
 
 
 def read_record(adapter: TypeAdapter[RecordT], data: bytes, *, path: str) -> RecordT:
@@ -114,6 +222,8 @@ def read_record(adapter: TypeAdapter[RecordT], data: bytes, *, path: str) -> Rec
 
     if len(data) > MAX_BYTES:
         raise ProgramError([unreadable(f"it is larger than {MAX_BYTES // 2**20} MiB", path)])
+    if sum(map(data.count, (b",", b"{", b"["))) > MAX_VALUES:
+        raise ProgramError([unreadable(f"it has more than {MAX_VALUES:,} values", path)])
     try:
         return adapter.validate_json(data, strict=True)
     except ValidationError as error:
@@ -134,21 +244,16 @@ def unreadable(why: str, path: str) -> Problem:
 
 
 @lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Program | Failed]:
+def _adapter() -> TypeAdapter[WrittenProgram | Failed]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Program | Failed)
+    return TypeAdapter(WrittenProgram | Failed)
 
 
 def _wrong(program: Program) -> Iterator[str]:
     if len(program.objects) > MAX_OBJECTS or len(program.releases) > MAX_OBJECTS:
         yield f"more than {MAX_OBJECTS:,} objects"
-    if program.kubernetes is not None and program.kubernetes not in SUPPORTED_MINORS:
-        yield "kubernetes: no minor that is supported"
-    try:
-        read_pins(program.driver)
-    except InvalidSpecError:
-        yield "driver: no release that is known"
+    yield from _wrong_settings(program)
     resources: tuple[ProgramObject | ProgramRelease, ...] = (*program.objects, *program.releases)
     for number, each in enumerate(resources):
         if len(each.urn.split("::", _URN_PARTS - 1)) != _URN_PARTS:
@@ -162,7 +267,19 @@ def _wrong(program: Program) -> Iterator[str]:
             yield "problems: a code that there is not"
 
 
-FORMAT: Final = "dra-infra/compiled/1"
+def _wrong_settings(program: Program) -> Iterator[str]:
+    """Yield what is wrong with the settings of the program's stack."""
+    if program.kubernetes is not None and program.kubernetes not in SUPPORTED_MINORS:
+        yield "kubernetes: no minor that is supported"
+    elif check_target(program.target):
+        yield "gates: none that a cluster may have"
+    try:
+        read_pins(program.driver)
+    except InvalidSpecError:
+        yield "driver: no release that is known"
+
+
+FORMAT: Final = "dra-infra/compiled/2"
 MAX_FILES: Final = 100_000
 MAX_NAME: Final = 1024
 """Characters of the path of a file."""
@@ -178,6 +295,7 @@ class Compiled:
         format: `FORMAT`.
         kind: How it became objects.
         commit: Full hash of what was compiled; empty where there is no repository.
+        is_changed: Whether its tree has files that are not committed.
         path: What was compiled, from the top of its repository; the name of the folder where there is none.
         fleet: The stack's `dra-infra:fleet`; empty where there is none.
         program: Of a program or a chart.
@@ -187,9 +305,10 @@ class Compiled:
         failed: Why there is nothing of these.
     """
 
-    format: Literal["dra-infra/compiled/1"] = FORMAT
+    format: Literal["dra-infra/compiled/2"] = FORMAT
     kind: Literal["program", "manifests", "chart", "kustomization"]
     commit: str = ""
+    is_changed: bool = False
     path: str = ""
     fleet: str = ""
     program: Program | None = None
@@ -199,6 +318,13 @@ class Compiled:
     failed: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenCompiled(Compiled):
+    """The same as JSON has it."""
+
+    program: WrittenProgram | None = None
+
+
 def write_compiled(compiled: Compiled) -> bytes:
     """*compiled* as the bytes of a file."""
     return write_json(
@@ -206,6 +332,7 @@ def write_compiled(compiled: Compiled) -> bytes:
             "format": compiled.format,
             "kind": compiled.kind,
             "commit": compiled.commit,
+            "is_changed": compiled.is_changed,
             "path": compiled.path,
             "fleet": compiled.fleet,
             "program": program_to_json(compiled.program) if compiled.program else None,
@@ -233,12 +360,12 @@ def read_compiled(file: Path) -> Compiled:
             message=f"{file} cannot be read: {error.strerror}",
             hint="name the file that `dra-infra compile` wrote",
         ) from None
-    compiled = read_record(_compiled_adapter(), data, path="--head")
-    for wrong in _wrong_in_compiled(compiled):
+    written = read_record(_compiled_adapter(), data, path="--head")
+    for wrong in _wrong_in_compiled(written):
         raise ProgramError([unreadable(wrong, "--head")])
-    if compiled.program is not None:
-        check_program(compiled.program, path="--head")
-    return compiled
+    program = written.program and read_program(written.program, path="--head")
+    fields = {each.name: getattr(written, each.name) for each in dataclasses.fields(Compiled)}
+    return Compiled(**{**fields, "program": program})
 
 
 def load_head(file: Path, commit: str | None = None) -> Compiled:
@@ -283,10 +410,10 @@ def pack(content: bytes) -> str:
 
 
 @lru_cache(maxsize=1)
-def _compiled_adapter() -> TypeAdapter[Compiled]:
+def _compiled_adapter() -> TypeAdapter[WrittenCompiled]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Compiled)
+    return TypeAdapter(WrittenCompiled)
 
 
 def _wrong_in_compiled(compiled: Compiled) -> Iterator[str]:

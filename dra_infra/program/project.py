@@ -13,10 +13,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
-from dra_infra.errors import ProgramError
+from dra_infra.errors import InvalidSpecError, ProgramError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program_objects import NotSeen
+from dra_infra.target import (
+    GATES_SETTING,
+    NEWEST_DRIVER,
+    ClusterTarget,
+    check_target,
+    read_gates,
+    write_gates,
+)
 
 UNDECRYPTABLE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 """Stands for a secret that cannot be decrypted here: the engine's own text for an unknown value."""
@@ -62,7 +70,7 @@ def load_project(
     Args:
         directory: Folder with Pulumi.yaml, or below it.
         stack: Name of the stack. None takes the only stack file there is, else `dev`.
-        config: Settings that override those of the stack file.
+        config: Settings that override those of the stack file; gates are added to its gates.
 
     Raises:
         ProgramError: With codes `no-project`, `invalid-project`.
@@ -91,7 +99,9 @@ def load_project(
     chosen = _choose_stack(root, stack)
     values, secrets = _read_config(root, name, chosen, settings)
     keys_of_files = frozenset(values)
-    values |= {_full_key(name, key): value for key, value in (config or {}).items()}
+    values |= _with_gates_of_files(
+        values, {_full_key(name, key): value for key, value in (config or {}).items()}
+    )
     return Project(
         name=name,
         root=root,
@@ -118,6 +128,23 @@ def minor_of(config: Mapping[str, str]) -> str | None:
     """
     minor = config.get(KUBERNETES_SETTING)
     return minor if minor in SUPPORTED_MINORS else None
+
+
+def driver_of(config: Mapping[str, str]) -> str:
+    """Return the driver releases that the settings name, else the newest: for checks and for fleets by name alike."""
+    return config.get(DRIVER_SETTING) or NEWEST_DRIVER
+
+
+def gates_of(config: Mapping[str, str]) -> Mapping[str, bool]:
+    """The feature gates that the settings name; none where no cluster of the settings' minor can have them.
+
+    As with minors, components call such gates a problem, so they must not end a run here.
+    """
+    try:
+        gates = read_gates(config.get(GATES_SETTING, ""))
+    except InvalidSpecError:
+        return {}
+    return {} if check_target(ClusterTarget(kubernetes=minor_of(config), gates=gates)) else gates
 
 
 def secret_texts_of(project: Project) -> tuple[str, ...]:
@@ -219,6 +246,18 @@ def _read_config(
         else:
             values[full] = _to_text(value)
     return values, secrets & set(values)
+
+
+def _with_gates_of_files(of_files: Mapping[str, str], given: dict[str, str]) -> dict[str, str]:
+    """The given settings, whose gates are added to those of files."""
+    if GATES_SETTING not in of_files or GATES_SETTING not in given:
+        return given
+    try:
+        gates = {**read_gates(of_files[GATES_SETTING]), **read_gates(given[GATES_SETTING])}
+    except InvalidSpecError:
+        # One of the two is refused where settings are checked.
+        return given
+    return {**given, GATES_SETTING: write_gates(gates)}
 
 
 def _holds_secret(value: Any) -> bool:

@@ -4,10 +4,9 @@ Three things of Linux that need no rights, hold for every descendant, and cannot
 
 - Landlock (Documentation/userspace-api/landlock.rst): files are opened below named folders only, and no process
   outside can be looked into (its environment and memory, by `/proc` or ptrace) nor, from ABI 6 on, be signalled.
-- seccomp (Documentation/userspace-api/seccomp_filter.rst): no socket is made, so neither a network, nor the metadata
-  address of a cloud, nor a daemon such as Docker's can be asked. Pairs of streams inside a process work. Modes,
-  owners and times of files stay as they are, keys of the user are not read, and limits of other processes are not
-  set.
+- seccomp (Documentation/userspace-api/seccomp_filter.rst): only the system calls of a list can be made
+  (`dra_infra.program.system_calls`). No socket is among them, so neither a network, nor the metadata address of a cloud, nor
+  a daemon such as Docker's can be reached. Pairs of streams inside a process work.
 - no_new_privs and no capabilities: `sudo` and other programs with rights of their own give none.
 
 Where a kernel lacks one of them the others are in force all the same; `enter` says which.
@@ -21,20 +20,23 @@ import platform
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
+
+from dra_infra.program import seccomp
 
 NO_NEW_PRIVILEGES: Final = "no new privileges"
 FILES: Final = "no files but those that are named"
 PROCESSES: Final = "no sight of other processes"
 SIGNALS: Final = "no signals to other processes"
+STAYING: Final = "no process that stays"
 NETWORK: Final = "no network"
-ALL: Final = (FILES, PROCESSES, SIGNALS, NETWORK, NO_NEW_PRIVILEGES)
+CALLS: Final = "no system calls but those of a list"
+ALL: Final = (FILES, PROCESSES, SIGNALS, STAYING, NETWORK, CALLS, NO_NEW_PRIVILEGES)
 """What can be in force, in the order in which it is told."""
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 22, 36, 38
-_SECCOMP_MODE_FILTER: Final = 2
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
 
 # include/uapi/linux/landlock.h; the numbers of the calls are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -46,30 +48,9 @@ _READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
 _RIGHTS_OF_ABI: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights on files an ABI knows; from 5 on there are 16."""
 _ABI_OF_TRUNCATE, _ABI_OF_SCOPES = 3, 6
+_SCOPE_OF_SIGNALS: Final = 0b10
 _SCOPES: Final = 0b11
 """Abstract sockets, and signals."""
-
-# include/uapi/linux/audit.h, and the tables of system calls (arch/x86/entry/syscalls/syscall_64.tbl, unistd.h of asm-generic).
-_ARCHITECTURES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_REFUSED: Final[Mapping[str, tuple[int, ...]]] = {
-    # add_key, request_key, keyctl, io_uring_setup: keys of the user, and sockets without the calls for them.
-    "x86_64": (248, 249, 250, 425),
-    "aarch64": (217, 218, 219, 425),
-}
-_IGNORED: Final[Mapping[str, tuple[int, ...]]] = {
-    # What Landlock lets through on files of others: modes, owners, times and extended attributes. Told as done, for
-    # libraries copy them along with files of their own.
-    "x86_64": (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280, 452, 463, 466),
-    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88, 452, 463, 466),
-}
-_SOCKET: Final = {"x86_64": 41, "aarch64": 198}
-_SOCKET_PAIR: Final = {"x86_64": 53, "aarch64": 199}
-_PRLIMIT: Final = {"x86_64": 302, "aarch64": 261}
-_X32: Final = 0x40000000
-_STREAM, _TYPES = 1, 0xF
-_LOAD, _AND, _JUMP_EQUAL, _JUMP_FROM, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_ALLOW, _SUCCEED, _REFUSE, _DENY = 0x7FFF0000, 0x00050000, 0x00050001, 0x0005000D
-"""What a filter returns: go on, or an error number: none, EPERM, EACCES."""
 
 _CAPABILITY_VERSION: Final = 0x20080522
 
@@ -102,8 +83,8 @@ def enter(
         in_force.append(NO_NEW_PRIVILEGES)
         _drop_capabilities()
         in_force += _restrict_files(read, write, unfollowed, listed)
-        if _filter_calls(network=network) and not network:
-            in_force.append(NETWORK)
+        if seccomp.install(platform.machine(), network=network):
+            in_force += [CALLS] if network else [CALLS, NETWORK]
     return tuple(each for each in ALL if each in in_force)
 
 
@@ -117,6 +98,41 @@ def end_with_parent(signal_number: int) -> None:
     """Get the signal when the parent ends (PR_SET_PDEATHSIG)."""
     if sys.platform.startswith("linux"):
         _prctl(_PR_SET_PDEATHSIG, signal_number)
+
+
+def hold_signals() -> bool:
+    """Let this process, and all that it starts, send signals only to each other. True where the kernel does so (Linux 6.12).
+
+    `kill(-1, ...)` then reaches all of them at once, and nobody else. No process escapes it by a fork.
+    """
+    if not sys.platform.startswith("linux") or _version() < _ABI_OF_SCOPES:
+        return False
+    parent = os.getppid()
+    attributes = struct.pack("=QQQ", 0, 0, _SCOPE_OF_SIGNALS)
+    try:
+        os.kill(parent, 0)
+    except OSError:
+        # Whether the kernel holds signals back could not be tried.
+        return False
+    if not _prctl(_PR_SET_NO_NEW_PRIVS, 1) or not _restrict_self(attributes):
+        return False
+    try:
+        os.kill(parent, 0)
+    except PermissionError:
+        return True
+    return False
+
+
+def _restrict_self(attributes: bytes) -> bool:
+    """Enter a Landlock domain without rules."""
+    pointer, size = ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes))
+    ruleset = _call(_CREATE_RULESET, pointer, size, ctypes.c_uint32(0))
+    if ruleset < 0:
+        return False
+    try:
+        return _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0
+    finally:
+        os.close(ruleset)
 
 
 def _libc() -> ctypes.CDLL:
@@ -194,58 +210,6 @@ def _add_rule(ruleset: int, path: Path, rights: int, flags: int = 0) -> None:
         )
     finally:
         os.close(opened)
-
-
-def _filter_calls(*, network: bool) -> bool:
-    machine = platform.machine()
-    if machine not in _ARCHITECTURES:
-        return False
-    # By offset into the record of a call: 4 is the architecture, 0 the number, 16 and 24 the first two arguments. A jump counts the
-    # instructions that it skips.
-    steps = [
-        _instruction(_LOAD, 0, 0, 4),
-        _instruction(_JUMP_EQUAL, 1, 0, _ARCHITECTURES[machine]),
-        _instruction(_RETURN, 0, 0, _REFUSE),
-        _instruction(_LOAD, 0, 0, 0),
-        # Calls of x32 have other numbers for the same things.
-        _instruction(_JUMP_FROM, 0, 1, _X32),
-        _instruction(_RETURN, 0, 0, _REFUSE),
-    ]
-    answers = [(call, _REFUSE) for call in _REFUSED[machine]]
-    answers += [(call, _SUCCEED) for call in _IGNORED[machine]]
-    answers += [] if network else [(_SOCKET[machine], _DENY)]
-    for call, answer in answers:
-        steps += [_instruction(_JUMP_EQUAL, 0, 1, call), _instruction(_RETURN, 0, 0, answer)]
-    # Limits of other processes: without a descriptor left, one of ours could not answer.
-    steps += [
-        _instruction(_JUMP_EQUAL, 0, 4, _PRLIMIT[machine]),
-        _instruction(_LOAD, 0, 0, 16),
-        _instruction(_JUMP_EQUAL, 0, 1, 0),
-        _instruction(_RETURN, 0, 0, _ALLOW),
-        _instruction(_RETURN, 0, 0, _REFUSE),
-    ]
-    # A pair of streams is inside a process; one of datagrams can be connected to the socket of a daemon.
-    steps += [
-        _instruction(_JUMP_EQUAL, 0, 5, _SOCKET_PAIR[machine]),
-        _instruction(_LOAD, 0, 0, 24),
-        _instruction(_AND, 0, 0, _TYPES),
-        _instruction(_JUMP_EQUAL, 0, 1, _STREAM),
-        _instruction(_RETURN, 0, 0, _ALLOW),
-        _instruction(_RETURN, 0, 0, _ALLOW if network else _DENY),
-        _instruction(_RETURN, 0, 0, _ALLOW),
-    ]
-    filter_ = b"".join(steps)
-    instructions = ctypes.create_string_buffer(filter_, len(filter_))
-
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-    program = Program(len(steps), ctypes.addressof(instructions))
-    return _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program))
-
-
-def _instruction(code: int, if_true: int, if_false: int, value: int) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def _call(number: int, *arguments: object) -> int:

@@ -21,7 +21,7 @@ from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import SECRET, mapping
+from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.versions import convert
 from dra_infra.output.wording import nearest
 from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
@@ -148,6 +148,10 @@ def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return str(manifest.get("apiVersion")), str(manifest.get("kind")), str(namespace), str(name)
 
 
+_PULUMIS_SECRET: Final = "[secret]"  # noqa: S105  (no password)
+"""The text in the place of a secret output: the only mark that `pulumi stack output` has for it."""
+
+
 def secret_names(outputs: Mapping[str, Any]) -> list[str]:
     """Outputs whose value is secret: `pulumi stack output` writes `[secret]` for it without `--show-secrets`."""
     return sorted(name for name, value in outputs.items() if _holds_secret(value))
@@ -156,7 +160,7 @@ def secret_names(outputs: Mapping[str, Any]) -> list[str]:
 def _holds_secret(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(_holds_secret, value.values()))
-    return any(map(_holds_secret, value)) if isinstance(value, list) else value == SECRET
+    return any(map(_holds_secret, value)) if isinstance(value, list) else value == _PULUMIS_SECRET
 
 
 def _refused(path: str, message: str, hint: str) -> ProgramError:

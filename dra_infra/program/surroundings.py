@@ -43,9 +43,9 @@ from pulumi.runtime import get_root_directory, resource
 from pulumi.runtime.proto import source_pb2
 
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import UNDECRYPTABLE
-from dra_infra.program_objects import SECRET, UNKNOWN
 
 MAX_MESSAGE = 2000
 _NOTHING_SECRET = SecretMask()
@@ -234,7 +234,7 @@ UNKNOWN_VALUE = UNDECRYPTABLE
 
 
 def to_plain(value: struct_pb2.Value, *, nulls: bool = False) -> Any:
-    """Plain JSON data; whole numbers become int, secrets `SECRET`, unknown values `UNKNOWN`.
+    """Plain JSON data; whole numbers become int, secret and unknown values markers.
 
     Args:
         value: Of the wire.
@@ -264,12 +264,17 @@ def fields_to_plain(struct: struct_pb2.Struct, *, nulls: bool = False) -> dict[s
 def _text_to_plain(text: str) -> str:
     if text == UNKNOWN_VALUE:
         return UNKNOWN
+    if UNKNOWN_VALUE not in text:
+        return text
     # A program may have put an undecryptable setting into a longer text; the setting is a secret.
-    return text.replace(UNKNOWN_VALUE, SECRET) if UNKNOWN_VALUE in text else text
+    return Marker(text.replace(UNKNOWN_VALUE, SECRET), "secret")
 
 
 def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
     if SIGNATURE_KEY not in struct.fields:
+        if any(UNKNOWN_VALUE in key for key in struct.fields):
+            # A key is a setting that cannot be decrypted, or has one in it: what the mapping is, nobody knows here.
+            return SECRET
         found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
         return {key: plain for key, plain in found.items() if nulls or plain is not None}
     signature = struct.fields[SIGNATURE_KEY].string_value

@@ -26,7 +26,14 @@ from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import read_release
 from dra_infra.program.monitor import Engine, Monitor, is_object, is_of_kubernetes
-from dra_infra.program.project import DRIVER_SETTING, Project, load_project, minor_of, secret_texts_of
+from dra_infra.program.project import (
+    Project,
+    driver_of,
+    gates_of,
+    load_project,
+    minor_of,
+    secret_texts_of,
+)
 from dra_infra.program.stand_ins import StandIns, read_stand_ins
 from dra_infra.program.surroundings import (
     ProgramTimeoutError,
@@ -41,7 +48,7 @@ from dra_infra.program.surroundings import (
 )
 from dra_infra.program.transforms import Transforms
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.target import ClusterTarget
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a program may run."""
@@ -218,7 +225,8 @@ def _collect(
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *duplicates]),
         kubernetes=minor_of(project.config),
-        driver=_known(project.config.get(DRIVER_SETTING) or "newest"),
+        gates=gates_of(project.config),
+        driver=_known(driver_of(project.config)),
         releases=tuple(sorted(releases, key=lambda each: each.urn)),
         stand_in_classes=monitor.stand_ins.classes,
         resources=tuple(sorted(monitor.registrations)),
@@ -235,5 +243,5 @@ def _known(release: str) -> str:
     try:
         read_pins(release)
     except InvalidSpecError:
-        return "newest"
+        return NEWEST_DRIVER
     return release

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.manifests import is_marker
+
 WIDTH: Final = 100
 """Longest line, where a line can be broken."""
 
@@ -133,9 +135,9 @@ def literal(value: Any) -> str:
     """A value as a Python literal.
 
     Raises:
-        TypeError: When it is of no type that a manifest has.
+        TypeError: When it is of no type that a manifest has, or stands for a value that is secret or not known yet.
     """
-    if isinstance(value, str):
+    if isinstance(value, str) and not is_marker(value):
         return _quoted(value)
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'

@@ -1,7 +1,6 @@
 """Changes between the objects of two programs: created, changed, replaced, deleted.
 
-Some of them the API server refuses: the preview may be green, `pulumi up` is not. Admission policies of the program and
-of its cluster, such as GpuGuardrails, are asked about the objects that a change makes.
+Some of them the API server refuses: the preview may be green, `pulumi up` is not.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dra_infra.advice.policies import PolicySet, ask_policies
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -26,8 +24,6 @@ from dra_infra.program_objects import (
 )
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields, is_claim_kind
-from dra_infra.review.running import NOTHING_RUNS, Running
-from dra_infra.target import ClusterTarget
 
 Action = Literal["replaced", "deleted", "changed", "created"]
 """What happens to one object, the worst first."""
@@ -111,7 +107,7 @@ def compare_programs(base: Program, head: Program) -> tuple[Change, ...]:
     Objects are the same when their URNs are. The provider gives a type an alias for each of its API versions, so
     that objects whose URNs differ only in the version are the same too.
     """
-    releases = ClusterTarget(kubernetes=head.kubernetes).releases
+    releases = head.target.releases
     changes = (_compare(before, after, releases) for before, after in _pair(base, head))
     return tuple(sorted((change for change in changes if change is not None), key=_rank))
 
@@ -300,43 +296,3 @@ def _describe_in_place(change: Change, place: Place | None) -> Problem:
         + after.get(change.ref.kind, "what uses it stops then"),
         place=place,
     )
-
-
-def find_denied(
-    changes: Sequence[Change],
-    base: Program,
-    head: Program,
-    locate: Locate | None = None,
-    running: Running = NOTHING_RUNS,
-) -> Iterator[Problem]:
-    """A problem for each object that a policy of the head or of its cluster does not let be made, and for pods and claims of one.
-
-    Codes: `policy-denies`, `policy-warns` and `policy-not-decided`. What is there already stays, so of an object that changes in
-    place only the pods and claims that are made anew are asked about.
-
-    Args:
-        changes: What differs.
-        base: The program before.
-        head: The program after.
-        locate: Where fields of its objects are written; None takes the places of the objects.
-        running: The cluster. An object of it that the programs have counts as the head has it, or not at all.
-    """
-    positions = {each.urn: position for position, each in enumerate(head.objects)}
-    others = running.others_than(base, head)
-    targets = dict.fromkeys(each.target for each in head.objects)
-    # Policies hold in their own cluster, and a snapshot is of the one that a program means where it names none.
-    for target in targets:
-        there = others if target is None or len(targets) == 1 else ()
-        here = (each.manifest for each in head.objects if each.target == target)
-        found = PolicySet.gather([*there, *here])
-        if not found.policies:
-            continue
-        made: Sequence[Change] = [each for each in changes if each.after and each.after.target == target]
-        kept = {number for number, each in enumerate(made) if each.action == "changed"}
-        manifests = [each.object.manifest for each in made]
-        server = target or ClusterTarget(kubernetes=head.release.minor)
-        for number, problem in ask_policies(manifests, found, server, kept=kept):
-            change = made[number]
-            position = positions.get(change.urn)
-            place = locate(position, problem.path) if locate and position is not None else None
-            yield problem.below(str(change.ref)).at(place or change.place)

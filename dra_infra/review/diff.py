@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml as pyyaml
 
 from dra_infra.documents import yaml
+from dra_infra.kubernetes.api.manifests import as_shown
 from dra_infra.output.secrets import is_secret, without_secret_data
 
 _SERVER_SET: Final = frozenset(
@@ -184,10 +185,10 @@ def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
     if manifest is None:
         return []
     try:
-        return yaml.write_manifest(manifest).splitlines()
+        return yaml.write_manifest(as_shown(manifest)).splitlines()
     except UnicodeEncodeError:
         # JSON can hold half of a character pair, YAML cannot.
-        return yaml.write_manifest(_spell_halves(manifest)).splitlines()
+        return yaml.write_manifest(_spell_halves(as_shown(manifest))).splitlines()
 
 
 def _spell_halves(value: Any) -> Any:

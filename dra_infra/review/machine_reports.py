@@ -35,7 +35,8 @@ def render_junit(review: Review) -> str:
     A workload fails its case when it has no place any more, an argument or object when it has a problem. Dangers and
     warnings are cases that pass, with what is to be known in their output.
     """
-    return write_junit("dra-infra review", list(_cases(review))) + "\n"
+    properties = review.provenance.to_properties()
+    return write_junit("dra-infra review", list(_cases(review)), properties=properties) + "\n"
 
 
 def _cases(review: Review) -> Iterator[TestCase]:
@@ -81,7 +82,8 @@ def render_sarif(review: Review) -> str:
     line in the user's files names its object instead.
     """
     notes = [*map(str, review.not_known), *_notes(review)]
-    return write_sarif(list(_findings(review)), notes=notes) + "\n"
+    provenance = review.provenance.to_json()
+    return write_sarif(list(_findings(review)), provenance=provenance, notes=notes) + "\n"
 
 
 def _findings(review: Review) -> Iterator[Finding]:
@@ -152,6 +154,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         ],
         "notes": _notes(review),
         "engine": _engine(review.engine, review.policies),
+        "provenance": review.provenance.to_json(),
     }
 
 

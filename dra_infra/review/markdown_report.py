@@ -71,7 +71,8 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     does not fit is left out whole, the least important first: diffs of created objects go before those of replaced ones, and
     those before placements, dangers and problems. The first lines always fit.
     """
-    page = _Page(budget - _RESERVE)
+    provenance = f"<sub>{review.provenance.describe(plain=markdown, code=markdown_code)}</sub>"
+    page = _Page(budget - _RESERVE - len(provenance.encode()), last=provenance)
     page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
     page.add_list("problems", [_problem(problem) for problem in review.mistakes])
     page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
@@ -130,8 +131,9 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
 class _Page:
     """Blocks that are taken whole while there is room."""
 
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, *, last: str = "") -> None:
         self.left = budget
+        self.last = last
         self.used = 0
         self.blocks: list[str] = []
         self.cut: dict[str, int] = {}
@@ -181,7 +183,7 @@ class _Page:
             blocks.append(
                 f"_Cut to the size of a comment: {said} not shown. The HTML and JSON reports have all of it._"
             )
-        return "\n\n".join(blocks) + "\n"
+        return "\n\n".join([*blocks, self.last]) + "\n"
 
 
 def _headline(review: Review) -> str:

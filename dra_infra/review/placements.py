@@ -1,27 +1,22 @@
 """Placement of both sides of a review: per workload what was, what will be, whether that is worse, and what room is left.
 
-What base and head leave is compared per device class and MIG profile. Devices that pods ask of a device plugin by an
-extended resource, `limits: {nvidia.com/gpu: 1}`, are not placed.
+What base and head leave is compared per device class and MIG profile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.growth import place_within_limits
-from dra_infra.placement.placement import Placement, Reason, Room, WorkloadPlacement
-from dra_infra.program_objects import NotSeen, Program, get_field
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.output.wording import count_of
+from dra_infra.placement.placement import REFUSED, Placement, Reason, Room, WorkloadPlacement
+from dra_infra.program_objects import get_field
 from dra_infra.review.placement_texts import DeviceNames, describe_placement
-from dra_infra.review.running import NOTHING_RUNS, Running
 
 Trend = Literal["no-longer-fits", "does-not-fit", "not-decided", "fits-now", "new", "moved", "same", "gone"]
 """What became of one workload between base and head, the worst first."""
@@ -36,35 +31,6 @@ TRENDS: Final[tuple[Trend, ...]] = (
     "same",
     "gone",
 )
-
-
-def place_sides(
-    base: Program,
-    head: Program,
-    fleet: Fleet,
-    running: Running = NOTHING_RUNS,
-    kinds: WorkloadKinds | None = None,
-) -> tuple[Placement, Placement]:
-    """Where the pods of both go, with nothing of the one in the way of the other.
-
-    Args:
-        base: The program before.
-        head: The program after.
-        fleet: Where to; that of the snapshot, when it is one. Its node pools grow as each side needs it.
-        running: What runs there; pods of others that the taints of a side evict are placed anew with it.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-    """
-    before, after = (
-        place_within_limits(
-            [each.manifest for each in side.objects],
-            fleet.with_classes(side.stand_in_classes),
-            taken=running.without_evicted([each.manifest for each in side.objects], fleet, side.release),
-            release=side.release,
-            kinds=kinds,
-        )
-        for side in (base, head)
-    )
-    return before, after
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +76,9 @@ def compare_placements(before: Placement | None, after: Placement | None) -> tup
 def find_unplaced(workloads: Iterable[WorkloadReview], fleet: str) -> Iterator[Problem]:
     """A problem for each workload that fitted and no longer does, and for each new one that does not fit."""
     for workload in workloads:
+        if workload.reasons and workload.reasons[0].code == REFUSED:
+            # The error is a problem of the object itself.
+            continue
         reason = workload.reasons[0] if workload.reasons else "no reason known"
         if workload.trend == "no-longer-fits":
             yield Problem(
@@ -237,30 +206,9 @@ def compare_rooms(before: Placement | None, after: Placement | None) -> tuple[Ro
     )
 
 
-def find_unplaced_resources(
-    program: Program, workloads: Iterable[PodTemplate], shipped: Sequence[DeviceClass] = ()
-) -> Iterator[NotSeen]:
-    """One per workload without claims that asks for extended resources which no class serves.
-
-    Args:
-        program: Its objects; classes among them count before *shipped*.
-        workloads: The pods of its workloads.
-        shipped: Classes of the fleet.
-    """
-    served: set[str] = set()
-    is_on = program.release.enabled(GATE)
-    if is_on:
-        served = {str(each.spec.extended_resource_name) for each in shipped}
-        served |= {
-            str(get_field(item.manifest, "spec.extendedResourceName"))
-            for item in program.objects
-            if item.ref.kind == "DeviceClass"
-        }
-    for template in workloads:
-        names = [] if template.claims else sorted(_find_names(template))
-        if names and not any(name in served or (is_on and name.startswith(OF_CLASS)) for name in names):
-            reason = f"it asks the device plugin for {join_words(names)}, not DRA: not placed"
-            yield NotSeen(what="placement of", name=str(template.owner), reason=reason)
+def needs_devices(template: PodTemplate) -> bool:
+    """True for pods with claims, or with extended resources, which devices or a device plugin give."""
+    return bool(template.claims) or bool(_find_names(template))
 
 
 def _find_names(template: PodTemplate) -> set[str]:

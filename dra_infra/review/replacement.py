@@ -20,9 +20,10 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.manifests import Marker
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.apiserver.verdict import judge
-from dra_infra.program_objects import UNKNOWN, get_field, group_of
+from dra_infra.program_objects import get_field, group_of
 from dra_infra.target import ClusterTarget
 
 _METADATA: Final = ("metadata.name", "metadata.namespace")
@@ -195,7 +196,7 @@ def _may_complete(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     (old, _), (new, parallelism) = ((1, 1) if side == (None, None) else side for side in sides)
     is_indexed = get_field(after, "spec.completionMode") == "Indexed"
     together = is_indexed and new in (1 if parallelism is None else parallelism, None)
-    return together or UNKNOWN in (new, parallelism) or not _differs(old, new)
+    return together or _is_unknown(new) or _is_unknown(parallelism) or not _differs(old, new)
 
 
 def _find_refused_by_server(
@@ -224,4 +225,8 @@ def _find_immutable_pod_fields(before: Mapping[str, Any], after: Mapping[str, An
 
 def _differs(old: Any, new: Any) -> bool:
     # What is only known later may turn out to be the same.
-    return bool(old != new and UNKNOWN not in (old, new))
+    return bool(old != new and not _is_unknown(old) and not _is_unknown(new))
+
+
+def _is_unknown(value: Any) -> bool:
+    return isinstance(value, Marker) and value.kind == "unknown"

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, find_markers
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
-from dra_infra.program_objects import SECRET, UNKNOWN, EnginePreview, Locate, NotSeen, PolicyFinding, Program
+from dra_infra.program_objects import EnginePreview, Locate, NotSeen, PolicyFinding, Program
+from dra_infra.provenance import Provenance
 from dra_infra.review.changes import (
     ACTIONS,
     Action,
     Change,
     compare_programs,
-    find_denied,
     find_refused,
     find_undecided,
 )
@@ -42,7 +42,7 @@ from dra_infra.review.placements import (
     compare_rooms,
     find_no_order,
     find_unplaced,
-    find_unplaced_resources,
+    needs_devices,
 )
 from dra_infra.review.running import NOTHING_RUNS, Running
 
@@ -74,6 +74,7 @@ class Review:
         project: Pulumi project of the head.
         stack: Stack that both sides were compiled for.
         base_label: What the user called the base: `origin/main`.
+        provenance: What it was checked for; the sides where they were read from a repository or from files.
         changes: Every object that differs, the worst first.
         unchanged: How many objects are the same on both sides.
         problems: Problems of the head, and changes that the API server or the fleet refuses; what fails first, then warnings.
@@ -95,6 +96,7 @@ class Review:
     project: str
     stack: str
     base_label: str
+    provenance: Provenance
     changes: tuple[Change, ...] = ()
     unchanged: int = 0
     problems: tuple[Problem, ...] = ()
@@ -232,6 +234,7 @@ def review(
     locate: Locate | None = None,
     kinds: WorkloadKinds | None = None,
     is_whole: bool = True,
+    changes: Sequence[Change] | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -249,8 +252,9 @@ def review(
         locate: Where fields of the head's objects are written; None takes the places of the objects.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
         is_whole: Whether the head makes all of its objects. Of one with errors nobody knows which of those that it lacks it deletes.
+        changes: What differs, where it was compared already.
     """
-    changes = compare_programs(base, head)
+    changes = compare_programs(base, head) if changes is None else changes
     lacking = [] if is_whole else [each.ref for each in changes if each.action == "deleted"]
     changes = tuple(each for each in changes if is_whole or each.action != "deleted")
     if lacking and after is not None and not after.workloads:
@@ -258,51 +262,26 @@ def review(
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
     compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
-    label = (after.fleet.billing if after else Billing()).team_label
-    workloads = tuple(
-        replace(each, team=_find_team(each.owner, label, compared))
-        for each in compare_placements(before, after)
-        if each.owner.whole not in lacking
-    )
-    problems = {
-        *(problem for problem in head.problems if not is_told_as_danger(problem)),
-        *find_refused(changes, head, locate),
-        *find_denied(changes, base, head, locate, running),
-        *find_unplaced(workloads, after.fleet.name if after else ""),
-        *find_no_order(before, after),
-        *joined.problems,
-    }
-    asks = any(pods.claims for pods in compared.head_index.pods.values())
-    no_room = _NO_FLEET if running.snapshot is None else _NO_NODES
-    unplaced = no_room if after is None and asks else ""
+    workloads = tuple(each for each in _find_workloads(compared) if each.owner.whole not in lacking)
+    unplaced = _find_why_unplaced(compared)
     found = find_dangers(compared)
     return Review(
         project=head.project,
         stack=head.stack,
         base_label=base_label,
+        provenance=_find_provenance(base, head, after),
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
-        problems=tuple(sorted(problems, key=lambda each: (each.severity != "error", each))),
+        problems=_find_problems(compared, workloads, joined, locate),
         dangers=tuple(each for each in found if each.level == "danger"),
         rollouts=tuple(each for each in found if each.level == "note"),
         workloads=workloads,
         not_known=(
             *([NotSeen(what="deletion of", name=join_words(lacking), reason=_LACKING)] if lacking else ()),
-            *_find_not_known(base, head, changes, workloads, opaque),
-            *find_uncounted(compared),
-            *running.not_counted,
-            *find_unplaced_resources(
-                head,
-                compared.head_index.pods.values(),
-                after.fleet.classes if after else head.stand_in_classes,
-            ),
+            *_find_not_known(compared, workloads, opaque),
             *joined.not_known,
         ),
-        notes=(
-            *_find_notes(base, head, after),
-            *([_NAME_A_FLEET] if unplaced == _NO_FLEET else []),
-            *joined.notes,
-        ),
+        notes=(*_find_notes(base, head, after, unplaced), *joined.notes),
         unplaced=unplaced,
         before=before,
         after=after,
@@ -313,8 +292,44 @@ def review(
     )
 
 
-def _find_team(owner: ObjectRef, label: str, compared: Comparison) -> str:
-    return compared.head_index.team_of(owner, label) or compared.base_index.team_of(owner, label)
+def _find_workloads(compared: Comparison) -> Iterator[WorkloadReview]:
+    """Yield the workloads of both sides, each with the team that its label names."""
+    before, after = compared.base_placement, compared.head_placement
+    label = (after.fleet.billing if after else Billing()).team_label
+    for each in compare_placements(before, after):
+        team = compared.head_index.team_of(each.owner, label) or compared.base_index.team_of(
+            each.owner, label
+        )
+        yield replace(each, team=team)
+
+
+def _find_provenance(base: Program, head: Program, after: Placement | None) -> Provenance:
+    """Return what both sides are checked for, and which release places their pods."""
+    fleet = after.fleet if after is not None else None
+    provenance = Provenance.of_program(head, target=head.target, fleet=fleet, is_placed=after is not None)
+    return provenance.with_base(base)
+
+
+def _find_why_unplaced(compared: Comparison) -> str:
+    """Return why pods that need devices are not placed, empty where they are or none needs any."""
+    if compared.head_placement is not None or not any(map(needs_devices, compared.head_index.pods.values())):
+        return ""
+    return _NO_FLEET if compared.running.snapshot is None else _NO_NODES
+
+
+def _find_problems(
+    compared: Comparison, workloads: Sequence[WorkloadReview], joined: Joined, locate: Locate | None
+) -> tuple[Problem, ...]:
+    """Return the problems of the head and of its placement, errors first."""
+    head, after = compared.head, compared.head_placement
+    problems = {
+        *(problem for problem in head.problems if not is_told_as_danger(problem)),
+        *find_refused(compared.changes, head, locate),
+        *find_unplaced(workloads, after.fleet.name if after else ""),
+        *find_no_order(compared.base_placement, after),
+        *joined.problems,
+    }
+    return tuple(sorted(problems, key=lambda each: (each.severity != "error", each)))
 
 
 def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
@@ -338,23 +353,20 @@ def _with_place(danger: Danger, compared: Comparison) -> Danger:
 
 
 def _find_not_known(
-    base: Program,
-    head: Program,
-    changes: tuple[Change, ...],
-    workloads: tuple[WorkloadReview, ...],
-    opaque: frozenset[str] | None,
+    compared: Comparison, workloads: Sequence[WorkloadReview], opaque: frozenset[str] | None
 ) -> Iterator[NotSeen]:
-    yield from sorted({*head.not_seen, *base.not_seen})
+    head = compared.head
+    yield from sorted({*head.not_seen, *compared.base.not_seen})
     yield from find_several_clusters(head)
-    yield from find_undecided(changes)
-    for marker, what, reason in (
+    yield from find_undecided(compared.changes)
+    for kind, what, reason in (
         (
-            SECRET,
+            "secret",
             "secret values",
             "shown as [secret] on both sides: a change of a secret alone does not show",
         ),
         (
-            UNKNOWN,
+            "unknown",
             "values known after up",
             "shown as [unknown] on both sides: a change of them does not show",
         ),
@@ -362,7 +374,7 @@ def _find_not_known(
         holders = [
             str(item.ref)
             for item in head.objects
-            if _holds(item.manifest, marker) and (marker != SECRET or opaque is None or item.urn in opaque)
+            if _holds(item.manifest, kind) and (kind != "secret" or opaque is None or item.urn in opaque)
         ]
         if holders:
             yield NotSeen(what=what, name=f"in {join_words(holders)}", reason=reason)
@@ -373,20 +385,21 @@ def _find_not_known(
                 name=str(workload.owner),
                 reason=f"does not take into account {join_words(workload.after.unmodelled, most=8)}",
             )
+    yield from find_uncounted(compared)
+    yield from compared.running.not_counted
 
 
-def _find_notes(base: Program, head: Program, after: Placement | None) -> Iterator[str]:
+def _find_notes(base: Program, head: Program, after: Placement | None, unplaced: str) -> Iterator[str]:
     if base.problems:
         yield f"The base has {count_of(len(base.problems), 'problem')} of its own; what it lacks may show as created."
     if (base.project, base.stack) != (head.project, head.stack):
         yield f"The base is {base.project}/{base.stack}, the head {head.project}/{head.stack}: nothing can match."
     if after is not None:
         yield from after.notes
+    if unplaced == _NO_FLEET:
+        yield _NAME_A_FLEET
 
 
-def _holds(value: object, marker: str) -> bool:
-    if isinstance(value, dict):
-        return any(_holds(item, marker) for item in value.values())
-    if isinstance(value, list):
-        return any(_holds(item, marker) for item in value)
-    return value == marker
+def _holds(value: object, kind: str) -> bool:
+    """Check for a marker of a kind, beside those that say that their value changes."""
+    return any(marker.kind == kind and marker != CHANGED_SECRET for _, marker in find_markers(value))

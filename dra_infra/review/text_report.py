@@ -116,6 +116,8 @@ def _blocks(review: Review, *, brief: bool) -> Iterator[RenderableType]:
         yield _text("could not be known, or is not taken into account:", "bold")
         for item in (*map(str, review.not_known), *review.notes):
             yield _hanging(item)
+    yield ""
+    yield _text(review.provenance.describe(), "dim")
 
 
 def _changes(review: Review, *, brief: bool) -> Iterator[RenderableType]:

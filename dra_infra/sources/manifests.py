@@ -19,9 +19,11 @@ from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
+from dra_infra.program.program_json import MAX_OBJECTS
 from dra_infra.program.project import (
-    DRIVER_SETTING,
     KUBERNETES_SETTING,
+    driver_of,
+    gates_of,
     is_outside,
     leads_out,
     minor_of,
@@ -54,6 +56,9 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
         shown: How *root* is named in places.
         label: Names the source in URNs.
         config: Settings: `dra-infra:kubernetes` and `dra-infra:driver` count.
+
+    Raises:
+        ProgramError: `yaml-too-large`, for more objects than a program may have.
     """
     found: list[SourceObject] = []
     problems: list[Problem] = []
@@ -75,6 +80,13 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
             hidden.add(NotSeen(what="file", name=_named(file, root, shown), reason=reason))
         else:
             found.append(each)  # type: ignore[arg-type]  # problems have gone on, or have a reason
+            if len(found) > MAX_OBJECTS:
+                raise ProgramError.of(
+                    path=shown,
+                    code="yaml-too-large",
+                    message=f"it has more than {MAX_OBJECTS:,} objects",
+                    hint="name one of its folders at a time",
+                )
     return _side(
         found,
         problems=problems,
@@ -126,7 +138,8 @@ def _side(
         not_seen=tuple(sorted(set(hidden))),
         problems=in_reading_order(_renamed(problem, named) for problem in problems),
         kubernetes=minor_of(config),
-        driver=config.get(DRIVER_SETTING) or "newest",
+        gates=gates_of(config),
+        driver=driver_of(config),
     )
     return Side(program=program, locate=locate)
 

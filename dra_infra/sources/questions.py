@@ -95,7 +95,6 @@ def ask_program(
         causes.append(_malformed(subject, template, error))
     if question is not None and not question.claims and not used:
         causes.append(_without_claims(subject))
-        question = None
     return Asking(
         subject=str(subject),
         question=question,
@@ -224,8 +223,9 @@ def _without_claims(subject: ObjectRef) -> Problem:
     return Problem(
         path=str(subject),
         code="claim-not-known",
-        message="its pods ask for no claim, so devices are not what they wait for",
-        hint="list a claim or a template in spec.resourceClaims, and name it in a container's resources.claims",
+        message="its pods use no claim, so they get a node and no devices of DRA",
+        hint="for devices list a claim or a template in spec.resourceClaims, and name it in a container's resources.claims",
+        severity="warning",
     )
 
 

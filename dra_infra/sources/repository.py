@@ -11,6 +11,7 @@ from typing import Final
 
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.provenance import ReviewedSide
 from dra_infra.sources import git
 
 _WHOLE_HASH: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -193,7 +194,7 @@ def notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -
         base: The revision that it is compared with.
         state: What `Repository.uncommitted` gave before the program ran.
     """
-    relevant = [name for name, letters in state.items() if letters != "??" or name.endswith(_READ)]
+    relevant = _relevant(state)
     # Against the last commit itself, what is not committed is what the user asks about.
     if relevant and repository.resolve(base) != repository.resolve("HEAD"):
         shown = join_words(sorted(relevant))
@@ -205,6 +206,51 @@ def notes_of_tree(repository: Repository, base: str, state: Mapping[str, str]) -
     ]
     if left:
         yield f"The program wrote into its folder while it ran: {join_words(sorted(left))}."
+
+
+def read_side_of_tree(path: Path, state: Mapping[str, str] | None = None) -> ReviewedSide:
+    """Return what is known of files that a review reads as they are: the commit of their working tree, where they are part of it.
+
+    Args:
+        path: A folder or a file, in a repository or not.
+        state: What `Repository.uncommitted` returned, where it was called before.
+    """
+    unknown = ReviewedSide(origin="files")
+    try:
+        repository = find_repository(path)
+        commit = (repository.git("rev-parse", "--verify", "--quiet", "HEAD^{commit}") or "").strip()
+        if not commit or not _is_committed(repository):
+            return unknown
+        state = repository.uncommitted(everything=True) if state is None else state
+    except ProgramError:
+        # A review of folders needs no git.
+        return unknown
+    return ReviewedSide(origin="working tree", commit=commit, is_changed=bool(_relevant(state)))
+
+
+def is_tree_changed(repository: Repository, *, without: Path | None = None) -> bool:
+    """Return whether the folder has files that may decide what it makes, and that are not committed.
+
+    Args:
+        repository: The folder in its working tree.
+        without: A file that decides nothing, such as the one that a command writes.
+    """
+    state = repository.uncommitted(everything=True)
+    return any(
+        without is None or repository.top / name != Path(os.path.realpath(without))
+        for name in _relevant(state)
+    )
+
+
+def _is_committed(repository: Repository) -> bool:
+    """Whether the last commit has the folder or file. Files that git ignores are in a working tree, and in no commit."""
+    prefix = repository.prefix
+    return not prefix or bool(repository.git("ls-tree", "--full-tree", "HEAD", "--", prefix))
+
+
+def _relevant(state: Mapping[str, str]) -> list[str]:
+    """The files that may decide what a source makes, of those that are not committed."""
+    return [name for name, letters in state.items() if letters != "??" or name.endswith(_READ)]
 
 
 def may_be_in_repository(directory: Path) -> bool:

@@ -15,7 +15,7 @@ from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, holds_marker, value_at
+from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import find_unknown
@@ -263,8 +263,6 @@ def mark_unwritten(
 ) -> list[Migrated]:
     """Adds a remark to each object that a program makes of values that are secret or not known yet.
 
-    One that is read from a text, as `dra-infra synth` prints it, has markers for these.
-
     Args:
         sources: The objects as they were read.
         migrated: What became of each.
@@ -272,9 +270,9 @@ def mark_unwritten(
     """
     return [
         replace(done, remarks=(*done.remarks, _unwritten(source.manifest)))
-        if (is_written or done.manifest is not source.manifest or source.file == "-")
+        if (is_written or done.manifest is not source.manifest)
         and (done.manifest is not None or done.added)
-        and (_count_unwritten(source.manifest) if source.is_made else find_unknown(source.manifest, ""))
+        and _count_unwritten(source.manifest)
         else done
         for source, done in zip(sources, migrated, strict=True)
     ]
@@ -282,10 +280,8 @@ def mark_unwritten(
 
 def _count_unwritten(manifest: Mapping[str, Any]) -> int:
     """Number of values for which there are only markers; a name that is made of one counts too."""
-    hidden = len(find_unknown(manifest, ""))
-    return hidden or int(
-        holds_marker(manifest, (SECRET,)) or UNKNOWN in str(value_at(manifest, "metadata", "name"))
-    )
+    # A marker that is a key has no value that `find_unknown` counts.
+    return len(find_unknown(manifest, "")) or int(holds_marker(manifest))
 
 
 def _unwritten(manifest: Mapping[str, Any]) -> Remark:

@@ -14,16 +14,18 @@ from pathlib import Path
 
 from dra_infra.advice.clusters import keep_provider, of_provider
 from dra_infra.errors import ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, holds_marker
+from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.output.secret_detector import report_mask
-from dra_infra.output.secrets import secret_texts, secret_values
+from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
-from dra_infra.program.isolated import RunningSynth
+from dra_infra.program.isolated import NO_ANSWER, RunningSynth
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
 from dra_infra.program.project import Project, load_project, nearest_path, secret_texts_of
+from dra_infra.program.python_start import check_start
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import Locate, NotSeen, Program, without_secrets
+from dra_infra.provenance import ReviewedSide
 from dra_infra.sources.manifests import (
     Side,
     build_side,
@@ -34,7 +36,7 @@ from dra_infra.sources.manifests import (
     render_side,
     values_at_base,
 )
-from dra_infra.sources.repository import Repository, find_repository, notes_of_tree
+from dra_infra.sources.repository import Repository, find_repository, notes_of_tree, read_side_of_tree
 from dra_infra.sources.revision import archived, read_package_pins
 from dra_infra.sources.subject import RENDERED, Source
 
@@ -84,10 +86,14 @@ class Sides:
         locate: Where fields of objects of the head are written.
         in_force: What was kept from the programs that ran, of `sandbox.ALL`; None where none ran.
         opaque: URNs of objects of the head whose secrets were never known.
+        base_side: Where the base was read.
+        head_side: Where the head was read.
     """
 
     base: Program
     head: Program
+    base_side: ReviewedSide
+    head_side: ReviewedSide
     opaque: frozenset[str]
     notes: tuple[str, ...] = ()
     locate: Locate | None = None
@@ -102,12 +108,14 @@ class _Base:
         root: The folder or file at the base; it may not exist there.
         top: Its repository, or *root* itself where it is in none.
         head_top: The repository of the head, likewise.
+        commit: The full hash of the base; empty for a folder.
         left_out: What of it is not there.
     """
 
     root: Path
     top: Path
     head_top: Path
+    commit: str = ""
     left_out: tuple[NotSeen, ...] = ()
 
 
@@ -129,12 +137,17 @@ def read_sides(
     mask = report_mask(known)
     try:
         repository = None if asked.base_path else _repository_of(source)
+        if asked.head is None and not asked.allowance.everything:
+            check_start(repository.top if repository else _top_of(source.root))
         # A head that was compiled elsewhere has no working tree here.
         tree = repository if asked.head is None else None
         state = tree.uncommitted(everything=True) if tree else {}
+        # Before a program runs: what it writes is not what was reviewed.
+        head_side = _side_of_head(source, asked, state if tree else None)
         tell(f"unpacking {asked.label}")
         with _base(source, asked, repository) as base:
             tell(f"reading both sides of {source.shown}")
+            base_side = _side_of_base(asked, base, mask)
             made = _make(source, asked, project, base, label_of(source, repository))
             if source.kind == "program":
                 with contextlib.suppress(ProblemsError):
@@ -154,7 +167,9 @@ def read_sides(
         head=second,
         notes=tuple(map(mask.text, notes)),
         locate=after.locate,
-        opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, (SECRET,))),
+        base_side=base_side,
+        head_side=head_side,
+        opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
         in_force=made.in_force,
     )
 
@@ -231,12 +246,12 @@ def _result_of_base(running: RunningSynth) -> Program | ProblemsError:
     """The base, or why its program gives none, which counts as empty; a process that was ended is no answer.
 
     Raises:
-        ProgramError: `program-died`, `program-timeout`.
+        ProgramError: A code of `NO_ANSWER`.
     """
     try:
         return running.result()
     except ProblemsError as error:
-        if any(each.code in ("program-died", "program-timeout") for each in error.problems):
+        if any(each.code in NO_ANSWER for each in error.problems):
             raise
         return error
 
@@ -258,14 +273,15 @@ def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterat
     assert asked.base is not None  # noqa: S101  (one of both is given)
     if not source.root.exists():
         # A pull request may add the folder; the tree that is trusted does not have it then.
-        repository.resolve(asked.base)
-        yield _Base(root=source.root, top=repository.top, head_top=repository.top)
+        commit = repository.resolve(asked.base)
+        yield _Base(root=source.root, top=repository.top, head_top=repository.top, commit=commit)
         return
     with archived(repository, asked.base, only_directory=source.kind == "manifests") as revision:
         yield _Base(
             root=revision.root,
             top=revision.top,
             head_top=repository.top,
+            commit=revision.commit,
             left_out=revision.left_out,
         )
 
@@ -398,6 +414,18 @@ def render(
 def _empty(after: Program, label: str, error: ProblemsError) -> Program:
     missing = NotSeen(what="base", name=label, reason=f"counts as empty: {error.problems[0].message}")
     return Program(project=after.project, stack=after.stack, not_seen=(missing,))
+
+
+def _side_of_base(asked: Asked, base: _Base, mask: SecretMask) -> ReviewedSide:
+    if asked.base is None:
+        return read_side_of_tree(base.root)
+    return ReviewedSide(origin="commit", label=mask.text(asked.base), commit=base.commit)
+
+
+def _side_of_head(source: Source, asked: Asked, state: Mapping[str, str] | None) -> ReviewedSide:
+    if asked.head is not None:
+        return ReviewedSide(origin="compiled", commit=asked.head.commit, is_changed=asked.head.is_changed)
+    return read_side_of_tree(source.root, state)
 
 
 def _known_secrets(asked: Asked, project: Project | None) -> Iterator[str]:

@@ -6,7 +6,8 @@ Types and counts are checked whatever the arguments are for. Formats and limits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import Problem
@@ -33,7 +34,8 @@ def wrong_plain_type(path: str, value: object, expected: str, hint: str = "") ->
 
 def unknown_argument(name: object, known: Iterable[str]) -> Problem:
     """There is no argument of that name; code `unknown-argument`."""
-    shown = str(name)[:80]
+    # A lone surrogate cannot be printed.
+    shown = str(name)[:80].encode(errors="backslashreplace").decode()
     near = nearest(shown, known)
     hint = f"did you mean {near!r}?" if near else f"arguments are {', '.join(known)}"
     message = f"there is no argument {shown!r}"
@@ -59,10 +61,17 @@ def is_output(value: object) -> bool:
     )
 
 
+def is_one_of(value: object, known: Collection[str]) -> bool:
+    """Return True for a text that is in *known*; other values are not compared, because a selector refuses to be."""
+    return isinstance(value, str) and value in known
+
+
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+\b")
+
+
 def shorten(value: object) -> str:
-    """The literal of *value* in bounded length."""
-    # An Output has no literal but its address, which is another one in each run.
-    return "a Pulumi Output" if is_output(value) else literal(value)
+    """Return the literal of *value* in bounded length, without addresses, which are others in each run."""
+    return "a Pulumi Output" if is_output(value) else _ADDRESS.sub("", literal(value))
 
 
 def check_resource_name(name: object) -> list[Problem]:
@@ -141,6 +150,12 @@ def check_labels(labels: object, path: str = "labels") -> Iterator[Problem]:
             hint = "use at most 63 letters, digits, '-', '_' and '.', or an annotation"
             yield Problem(path=f"{path}[{key!r:.80}]", code="invalid-label", message=message, hint=hint)
     yield from _check_strings(labels, path)
+
+
+def check_merged(path: str, labels: object) -> Iterator[Problem]:
+    """Problems `wrong-type` of labels that are merged with others, which an Output of all of them cannot be."""
+    if is_output(labels):
+        yield wrong_plain_type(path, labels, "a mapping")
 
 
 def check_annotations(annotations: object, path: str = "annotations") -> Iterator[Problem]:

@@ -43,12 +43,10 @@ _ARGUMENTS: Final = {
 def check_gates(
     requests: Sequence[object], constraints: object, target: ClusterTarget, *, shorthand: bool
 ) -> Iterator[Problem]:
-    """Arguments whose gate is off on a target that names its minor: `needs-newer-kubernetes`.
+    """Arguments whose gate is off on a target: `needs-newer-kubernetes`.
 
-    Without a minor nothing is said here: the verdict on the object tells what the oldest one clears.
+    On a target without a minor only gates count that it names. Else the verdict on the object says what the oldest one clears.
     """
-    if target.kubernetes is None:
-        return
     for index, request in enumerate(requests):
         prefix = "" if shorthand else f"requests[{index}]."
         if isinstance(request, DeviceRequest):
@@ -72,16 +70,16 @@ def _check(asked: DeviceRequest | Alternative, prefix: str, target: ClusterTarge
 
 
 def check_gate(path: str, what: str, gate: str, target: ClusterTarget) -> Iterator[Problem]:
-    """Checks that a target that names its minor has a gate on: `needs-newer-kubernetes`.
+    """Checks that a target has a gate on: `needs-newer-kubernetes`. A target without a minor has off what it names as off.
 
     Args:
         path: The argument that needs it.
         what: What a server without the gate clears.
         gate: Name of the gate.
-        target: The cluster; nothing is said of one without a minor.
+        target: The cluster.
     """
     release = target.releases[0]
-    if target.kubernetes is None or release.enabled(gate):
+    if release.enabled(gate) or (target.kubernetes is None and gate not in target.gates):
         return
     newer = first_minor_with(gate, after=release.minor)
     on = f"gates={{{gate!r}: True}} where the cluster has it on"

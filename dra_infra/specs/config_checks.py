@@ -20,7 +20,7 @@ from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
 from dra_infra.output.wording import nearest
-from dra_infra.specs.arguments import check_driver_name, shorten, too_many, wrong_type
+from dra_infra.specs.arguments import check_driver_name, is_list, shorten, too_many, wrong_type
 from dra_infra.specs.config_matching import (
     ConfiguredRequest,
     check_class_devices,
@@ -266,11 +266,13 @@ def check_class_configs(
     """
     problems, listed = _check_list(configs, pins, gates)
     for index, config in listed:
-        if config.requests:
+        if not (is_list(config.requests) and not config.requests):
             message = "a config of a class is for every request through the class"
             hint = "leave requests out, or give the config to the claim"
             path = f"configs[{index}].requests"
             problems.append(Problem(path=path, code="field-not-allowed", message=message, hint=hint))
+        if not is_list(config.requests):
+            continue
         kind = kind_of(config, pins)
         if kind is not None and devices is not None:
             misfit = check_class_devices(config, kind, devices)

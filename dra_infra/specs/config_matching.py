@@ -19,8 +19,8 @@ from dra_infra.catalog.device_configs import ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
+from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker
 from dra_infra.kubernetes.api.resource_claim import DeviceClaimConfiguration
-from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.arguments import is_output, is_text, wrong_type
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
@@ -131,9 +131,17 @@ def known_parameters(config: DeviceConfig) -> Any:
 
 
 def _opaque(config: DeviceConfig) -> OpaqueDeviceConfiguration:
-    # A round trip, so that tuples are lists and keys are texts, as in the object.
-    parameters = json.loads(json.dumps(known_parameters(config)))
-    return OpaqueDeviceConfiguration(driver=config.driver, parameters=parameters)
+    return OpaqueDeviceConfiguration(driver=config.driver, parameters=_as_json(known_parameters(config)))
+
+
+def _as_json(value: Any) -> Any:
+    """Return *value* as JSON has it, with texts for keys; markers stay."""
+    if isinstance(value, Mapping):
+        keys = json.loads(json.dumps(dict.fromkeys(value)))
+        return {key: _as_json(item) for key, item in zip(keys, value.values(), strict=True)}
+    if isinstance(value, list):
+        return [_as_json(item) for item in value]
+    return value if is_marker(value) else json.loads(json.dumps(value))
 
 
 def _known(value: Any) -> Any:

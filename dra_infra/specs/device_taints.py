@@ -46,9 +46,10 @@ def check_taint_rule(arguments: Mapping[str, object], target: ClusterTarget) -> 
     """
     for name in ("key", "value", "effect", "driver", "pool", "device"):
         value = arguments[name]
-        if value is not None and not isinstance(value, str):
+        is_left_out = value is None and name not in ("key", "effect")
+        if not is_left_out and not isinstance(value, str):
             yield wrong_plain_type(name, value, "a text", f'write {name}="..."')
-        elif value is not None:
+        elif isinstance(value, str):
             yield from _check_text(name, value, target)
     if all(arguments[name] is None for name in ("driver", "pool", "device")):
         yield Problem(

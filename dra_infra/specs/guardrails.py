@@ -15,7 +15,14 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.specs.arguments import check_positive, check_total, is_list, shorten, wrong_plain_type
+from dra_infra.specs.arguments import (
+    check_positive,
+    check_total,
+    is_list,
+    is_one_of,
+    shorten,
+    wrong_plain_type,
+)
 from dra_infra.specs.roles import check_subjects, read_subject
 from dra_infra.specs.tenants import ADMIN_ACCESS
 
@@ -39,6 +46,8 @@ class Rules:
         config_drivers: Drivers for which claims may bring a config; None for all.
         without_device_plugin: Namespaces in which pods may not ask for what NVIDIA's device plugin offers.
         extended_resources: Extended resource names of classes, each with the classes that have it.
+        host_paths: Paths of nodes that pods of a namespace may mount.
+        node_access: Namespaces whose pods may mount any path of their node, and name it.
     """
 
     classes: Mapping[str, Sequence[str]]
@@ -47,8 +56,17 @@ class Rules:
     admin_access: Sequence[str] | None
     admin_label: Sequence[str] | None
     config_drivers: Sequence[str] | None
-    without_device_plugin: Sequence[str]
+    without_device_plugin: Sequence[str] | None
     extended_resources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    host_paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    node_access: Sequence[str] | None = ()
+
+    @property
+    def kept_off_nodes(self) -> dict[str, list[str]]:
+        """The namespaces whose pods are kept off the files of their nodes, each with the paths that it may mount."""
+        named = dict.fromkeys((*self.classes, *(self.without_device_plugin or ()), *self.host_paths))
+        exempt = self.node_access or ()
+        return {space: list(self.host_paths.get(space, ())) for space in named if space not in exempt}
 
 
 def compile_guardrails(name: str, rules: Rules, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -146,7 +164,7 @@ def _of_claims(rules: Rules, spec: str) -> list[dict[str, Any]]:
 
 
 def _of_pods(rules: Rules) -> list[dict[str, Any]]:
-    """The validations of a pod: what it asks for as a resource, with no claim to look at before it is scheduled."""
+    """The validations of a pod: the resources that it requests, for it has no claim before it is scheduled, and its node."""
     found: list[dict[str, Any]] = []
     if rules.classes:
         extended = rules.extended_resources
@@ -178,7 +196,32 @@ def _of_pods(rules: Rules) -> list[dict[str, Any]]:
                 f"'in namespace ' + request.namespace + ' devices are had by claims, not as resources {_PLUGIN}...'",
             )
         )
-    return found
+    return [*found, *_of_nodes(rules.kept_off_nodes)]
+
+
+def _of_nodes(paths: Mapping[str, Sequence[str]]) -> Iterator[dict[str, Any]]:
+    """The validations by which pods of some namespaces mount no other *paths* of their node, and do not choose it.
+
+    No list of forbidden paths is complete: a device also has links below /dev, and names below the roots of processes and driver
+    containers, and the runtime's socket makes any container. Therefore only listed paths are allowed, as they are written: whoever
+    may write into a folder can place a link there, which the runtime follows.
+    """
+    if not paths:
+        return
+    allowed, spaces = _literal(paths), _literal(list(paths))
+    yield _validation(
+        f"!(request.namespace in {allowed}) || object.spec.?volumes.orValue([]).all(v, !has(v.hostPath) || "
+        f"v.hostPath.path in {allowed}[request.namespace])",
+        f"'a pod of namespace ' + request.namespace + ' may mount these paths of its node alone, and no device: ' + "
+        f"{allowed}[request.namespace].join(', ')"
+        if any(paths.values())
+        else "'a pod of namespace ' + request.namespace + ' may mount no path of its node: devices are had by claims'",
+    )
+    # Pods of a DaemonSet name their node by an affinity, and the scheduler binds by a subresource.
+    yield _validation(
+        f"!(request.namespace in {spaces}) || object.spec.?nodeName.orValue('') == ''",
+        "'a pod of namespace ' + request.namespace + ' may not set nodeName: the scheduler chooses its node'",
+    )
 
 
 def _of_namespaces(rules: Rules) -> list[dict[str, Any]]:
@@ -270,7 +313,8 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
 
     A class has one extended resource name at most, and several classes may have the same.
 
-    Codes: `wrong-type`, `invalid-name`, `count-below-one`, `too-many-devices`, and `missing-argument` where nothing is forbidden.
+    Codes: `wrong-type`, `invalid-name`, `count-below-one`, `too-many-devices`, `field-not-allowed`, and `missing-argument` where
+    nothing is forbidden.
     """
     problems = [
         *_check_classes(rules.classes),
@@ -279,6 +323,9 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
         *_check_names("config_drivers", rules.config_drivers, _DRIVER),
         *_check_names("without_device_plugin", rules.without_device_plugin, _NAMESPACE),
         *_check_extended(rules.extended_resources),
+        *_check_host_paths(rules.host_paths),
+        *_check_names("node_access", rules.node_access, _NAMESPACE),
+        *_check_exempt(rules.host_paths, rules.node_access),
         *(check_subjects(rules.admin_label, "admin_label") if rules.admin_label is not None else ()),
     ]
     if not isinstance(rules.all_devices, bool):
@@ -315,6 +362,61 @@ def _check_extended(names_of_classes: object) -> Iterator[Problem]:
         yield from _check_name(path, name, _EXTENDED)
         for each in classes:
             yield from _check_name(f"{path}[{shorten(name)}]", each, _CLASS)
+
+
+_NODE_PATHS: Final = ("/dev", "/proc", "/sys", "/run", "/var/run", "/var/lib/kubelet", "/etc/cdi")
+"""Folders by which a pod reaches devices or the runtime of its node; links may lead there from elsewhere."""
+
+
+def _check_host_paths(paths: object) -> Iterator[Problem]:
+    hint = 'write host_paths={"vision": ["/mnt/datasets"]}'
+    if not isinstance(paths, Mapping):
+        yield wrong_plain_type("host_paths", paths, "a mapping of namespaces to paths", hint)
+        return
+    for namespace, allowed in paths.items():
+        yield from _check_name("host_paths", namespace, _NAMESPACE)
+        at = f"host_paths[{shorten(namespace)}]"
+        if not is_list(allowed):
+            yield wrong_plain_type(at, allowed, "a list of paths", hint)
+            continue
+        for number, path in enumerate(allowed):
+            yield from _check_host_path(f"{at}[{number}]", path, hint)
+
+
+def _check_exempt(paths: object, exempt: object) -> Iterator[Problem]:
+    """Problems of namespaces whose pods may have the whole node, and only some of its paths: `field-not-allowed`."""
+    if not (isinstance(paths, Mapping) and isinstance(exempt, (list, tuple))):
+        return
+    named = [each for each in exempt if isinstance(each, str)]
+    for namespace in paths:
+        if is_one_of(namespace, named):
+            yield Problem(
+                path=f"host_paths[{shorten(namespace)}]",
+                code="field-not-allowed",
+                message="node_access names the namespace too, whose pods may then mount any path",
+                hint="leave one of the two out",
+            )
+
+
+def _check_host_path(at: str, path: object, hint: str) -> Iterator[Problem]:
+    if not isinstance(path, str):
+        yield wrong_plain_type(at, path, "a path", hint)
+        return
+    steps = path.split("/")
+    if not path.startswith("/") or (any(step in ("", ".", "..") for step in steps[1:]) and path != "/"):
+        message = f"{shorten(path)} is not a path from the root, without a slash at its end and steps like .."
+        yield Problem(path=at, code="invalid-name", message=message, hint=hint)
+    elif any(
+        f"{folder}/".startswith(f"{path.rstrip('/')}/") or path.startswith(f"{folder}/")
+        for folder in _NODE_PATHS
+    ):
+        message = f"{shorten(path)} leads to devices or to the container runtime of a node"
+        yield Problem(
+            path=at,
+            code="field-not-allowed",
+            message=message,
+            hint="name the folders that hold data, or a namespace under node_access=[...] whose pods may have the whole node",
+        )
 
 
 def _check_most(most: object) -> Iterator[Problem]:

@@ -374,7 +374,8 @@ def _check_dynamic(
             message=f"dynamic is {wish.dynamic}, and the gate {_DYNAMIC} is {by_gates} by driver_gates",
             hint="leave dynamic out: the gates say it",
         )
-    if not (by_gates if wish.dynamic is None else wish.dynamic):
+    # By type, because what is passed by mistake may have no truth value.
+    if (by_gates if wish.dynamic is None else wish.dynamic) is not True:
         return
     unknown = check_driver_gates(line, {_DYNAMIC: True})
     if unknown:

@@ -17,7 +17,16 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.output.wording import nearest
-from dra_infra.specs.arguments import check_labels, is_list, is_output, shorten, wrong_plain_type, wrong_type
+from dra_infra.specs.arguments import (
+    check_labels,
+    check_merged,
+    is_list,
+    is_one_of,
+    is_output,
+    shorten,
+    wrong_plain_type,
+    wrong_type,
+)
 from dra_infra.specs.metrics import PLUGIN, SEVERITIES, alerts, fill, metrics, metrics_of, panels
 
 _VERSION: Final = "monitoring.coreos.com/v1"
@@ -256,8 +265,9 @@ def check_watching(watching: Watching) -> Iterator[Problem]:
         yield from _check_runbooks(watching.runbooks)
     yield from _check_namespaces(watching.plugin_namespaces)
     yield from _check_port(watching.plugin_port)
-    yield from check_labels(watching.selected_by, "selected_by")
-    yield from check_labels(watching.dashboard, "dashboard")
+    for path, labels in (("selected_by", watching.selected_by), ("dashboard", watching.dashboard)):
+        yield from check_merged(path, labels)
+        yield from check_labels(labels, path)
 
 
 def _mapping(path: str, given: object, hint: str) -> Iterator[Problem]:
@@ -266,7 +276,7 @@ def _mapping(path: str, given: object, hint: str) -> Iterator[Problem]:
 
 
 def _known_alert(path: str, name: object, known: Sequence[str]) -> Iterator[Problem]:
-    if name in known:
+    if is_one_of(name, known):
         return
     near = nearest(str(name)[:80], known)
     hint = f"did you mean {near!r}?" if near else f"write one of {', '.join(known)}"
@@ -317,7 +327,7 @@ def _check_jobs(given: Any) -> Iterator[Problem]:
     yield from _mapping("jobs", given, hint)
     known = [each for each in dict.fromkeys(each.exposed_by for each in metrics().values()) if each != PLUGIN]
     for name, job in given.items() if isinstance(given, Mapping) else ():
-        if name not in known:
+        if not is_one_of(name, known):
             message = f"{shorten(name)} exposes no metric of devices"
             told = f"write one of {', '.join(known)}"
             yield Problem(path="jobs", code="unsupported-value", message=message, hint=told)

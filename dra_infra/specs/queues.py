@@ -17,6 +17,7 @@ from dra_infra.specs.arguments import (
     check_labels,
     check_namespace,
     is_list,
+    is_one_of,
     is_output,
     shorten,
     wrong_plain_type,
@@ -149,7 +150,7 @@ def check_queue(given: Mapping[str, Any], target: ClusterTarget) -> Iterator[Pro
             yield from check_object_name(given[path], path=path)
     yield from check_labels(given["node_labels"], "node_labels")
     strategy = given["strategy"]
-    if strategy is not None and strategy not in STRATEGIES:
+    if strategy is not None and not is_one_of(strategy, STRATEGIES):
         told = f"write one of {', '.join(STRATEGIES)}"
         yield Problem(
             path="strategy",

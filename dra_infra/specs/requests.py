@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from dra_infra.errors import InvalidSpecError
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
+from dra_infra.specs.arguments import is_one_of
 from dra_infra.specs.device_configs import DeviceConfig
 
 Count = int | Literal["all"]
@@ -185,7 +186,7 @@ def pair(
         >>> pair("gpu", "nic").attribute
         'resource.kubernetes.io/pcieRoot'
     """
-    if on not in _PAIRED_ON:
+    if not is_one_of(on, _PAIRED_ON):
         message = f"{on!r} is nothing that devices can be paired on"
         hint = f"write one of {', '.join(map(repr, _PAIRED_ON))}"
         raise InvalidSpecError.of(path="pair.on", code="wrong-type", message=message, hint=hint)

@@ -13,10 +13,12 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api.pod_security import PREFIX, Level
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.apiserver.admission import counts_whole, is_quota_key
 from dra_infra.specs.arguments import (
     check_labels,
+    check_merged,
     is_list,
     is_output,
     shorten,
@@ -25,6 +27,7 @@ from dra_infra.specs.arguments import (
 )
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.platform.namespaces import ALWAYS_THERE
+from dra_infra.specs.pod_security import PodSecurity, check_pod_security_argument, read_pod_security
 from dra_infra.specs.requests import Alternative, DeviceRequest, NamedClass, Toleration
 
 ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"
@@ -72,9 +75,15 @@ def makes_namespace(namespace: object, *, create: object) -> bool:
     return create is True and not (isinstance(namespace, str) and namespace in ALWAYS_THERE)
 
 
-def labels_of_namespace(labels: Mapping[str, Any] | None, *, admin_access: bool) -> dict[str, Any]:
+def labels_of_namespace(
+    labels: Mapping[str, Any] | None, *, admin_access: bool, pod_security: PodSecurity | Level | None
+) -> dict[str, Any]:
     """The labels of a tenant's Namespace."""
-    return {**(labels or {}), **({ADMIN_ACCESS: "true"} if admin_access else {})}
+    return {
+        **(labels or {}),
+        **read_pod_security(pod_security).labels(),
+        **({ADMIN_ACCESS: "true"} if admin_access else {}),
+    }
 
 
 def check_quota(quota: object, hard: object) -> Iterator[Problem]:
@@ -151,16 +160,18 @@ def _set_twice(path: str, message: str) -> Problem:
 
 
 def check_namespace_of_tenant(
-    namespace: object, labels: object, *, create: object, admin_access: object
+    namespace: object, labels: object, *, create: object, admin_access: object, pod_security: object
 ) -> Iterator[Problem]:
-    """Problems of the Namespace of a tenant: `wrong-type`, `invalid-label`, `field-not-allowed`.
+    """Problems of the Namespace of a tenant: `wrong-type`, `invalid-label`, `field-not-allowed`, `unsupported-value`.
 
     Args:
         namespace: Its name.
         labels: The argument `namespace_labels`.
         create: The argument `create_namespace`.
         admin_access: The argument of that name.
+        pod_security: The argument of that name.
     """
+    yield from check_merged("namespace_labels", labels)
     yield from check_labels(labels, "namespace_labels")
     for path, value in (("create_namespace", create), ("admin_access", admin_access)):
         if not isinstance(value, bool):
@@ -172,8 +183,17 @@ def check_namespace_of_tenant(
             message=f"{ADMIN_ACCESS} lets claims look at devices of everybody, and has an argument of its own",
             hint="write admin_access=True, or leave the label out",
         )
+    yield from check_pod_security_argument(pod_security)
+    if isinstance(labels, Mapping) and any(str(key).startswith(PREFIX) for key in labels):
+        yield Problem(
+            path="namespace_labels",
+            code="field-not-allowed",
+            message=f"labels {PREFIX}... decide which pods the namespace refuses, and have an argument of their own",
+            hint='write pod_security="baseline", or a dra.PodSecurity(...), and leave the labels out',
+        )
     given = {
         "admin_access": admin_access is True,
+        "pod_security": pod_security is not None,
         "namespace_labels": isinstance(labels, Mapping) and bool(labels),
     }
     for path, is_given in given.items():

@@ -8,7 +8,9 @@ import dra_infra as dra
 
 GROUPS, GPUS = 1, 8  # groups of two pods that serve the model together, and GPUs of each of these pods
 
-ml = k8s.core.v1.Namespace("ml", metadata={"name": "ml"}).metadata.name
+# A privileged pod has the GPUs of its node without a claim, so the quota needs a namespace that refuses it.
+security = {"pod-security.kubernetes.io/enforce": "baseline"}
+ml = k8s.core.v1.Namespace("ml", metadata={"name": "ml", "labels": security}).metadata.name
 k8s.core.v1.ResourceQuota(
     "gpus",
     metadata={"name": "gpus", "namespace": ml},

@@ -18,6 +18,7 @@ _TEMPLATES = st.sampled_from(
         partial(dra.SharedGpu),
     )
 )
+_LEVELS = st.sampled_from(("privileged", "baseline", "restricted"))
 _CLASSES = class_names | st.sampled_from(("h100", "a" * 64, f"{'a' * 63}.{'b' * 63}.{'c' * 63}.{'d' * 33}"))
 
 
@@ -44,6 +45,15 @@ def tenants(draw: st.DrawFn) -> Call:
             ),
             "templates": st.dictionaries(st.sampled_from(("trainer", "t" * 40)), _TEMPLATES, max_size=2),
             "admin_access": st.booleans(),
+            "pod_security": st.one_of(
+                _LEVELS,
+                st.builds(
+                    dra.PodSecurity,
+                    enforce=_LEVELS,
+                    audit=st.none() | _LEVELS,
+                    warn_version=st.sampled_from((None, "latest", "v1.37", "1.37")),
+                ),
+            ),
             "namespace": st.sampled_from(("ml", "n" * 63, Later("later"))),
             "create_namespace": st.booleans(),
             "namespace_labels": values.labels,
@@ -95,6 +105,12 @@ def guardrails(draw: st.DrawFn) -> Call:
             "admin_label": _SUBJECTS,
             "config_drivers": st.lists(drivers, max_size=2),
             "without_device_plugin": st.lists(_SPACES, max_size=2),
+            "host_paths": st.dictionaries(
+                _SPACES,
+                st.lists(st.sampled_from(("/mnt/datasets", '/mnt/it\'s "here"', "/dev")), max_size=2),
+                max_size=2,
+            ),
+            "node_access": st.lists(_SPACES, max_size=1),
             "extended_resources": st.dictionaries(
                 st.just("example.com/a100"), st.sampled_from(("a100", "h100")), max_size=1
             ),

@@ -25,6 +25,96 @@ for a dotfile of yours.
 """
 
 
+SHARED: Final = (
+    "fleet",
+    "snapshot",
+    "kubernetes",
+    "gates",
+    "driver",
+    "stack",
+    "config",
+    "provider",
+    "prices",
+    "kinds",
+    "context",
+    "timeout",
+)
+"""Options that say what a question is about, by the name of their value."""
+
+_ASKING: Final = (
+    "synth",
+    "validate",
+    "simulate",
+    "explain",
+    "review",
+    "compile",
+    "migrate",
+    "status",
+    "doctor",
+    "drain",
+)
+"""Commands that answer a question about objects or a cluster."""
+
+_STACK_SAYS: Final = "set it with --config dra-infra:{}=..., as the program reads it"
+_NO_PROGRAM: Final = "it runs no program"
+_NO_PODS: Final = "it places no pods"
+_ONLY_FILES: Final = "it reads files alone"
+_OTHER_DRIVER: Final = "its `--driver` is the name of a DRA driver, such as gpu.nvidia.com"
+_ONLY_LIVE: Final = "it asks the live cluster, which says so itself"
+
+GAPS: Final[dict[str, dict[str, str]]] = {
+    "synth": {
+        **dict.fromkeys(("fleet", "snapshot", "prices", "kinds"), _NO_PODS),
+        **{name: _STACK_SAYS.format(name) for name in ("kubernetes", "driver", "gates")},
+        "provider": "it prints all objects of the program",
+        "context": _ONLY_FILES,
+    },
+    "validate": {
+        **dict.fromkeys(("fleet", "snapshot", "prices", "kinds"), _NO_PODS),
+        **dict.fromkeys(("stack", "config", "provider", "timeout"), _NO_PROGRAM),
+        "context": _ONLY_FILES,
+    },
+    "simulate": {"context": "take --snapshot, which `dra-infra snapshot` writes"},
+    "explain": {},
+    "review": {"context": "take --snapshot: a job that reviews strangers has no rights on a cluster"},
+    "compile": {
+        **dict.fromkeys(
+            ("fleet", "snapshot", "prices", "kinds"),
+            "`review --head` takes it, where nothing is run",
+        ),
+        **{name: _STACK_SAYS.format(name) for name in ("kubernetes", "driver", "gates")},
+        "provider": "`review --head` takes it",
+        "context": _ONLY_FILES,
+    },
+    "migrate": {
+        "provider": "it migrates all objects of the program",
+        "prices": "it grows no node pools",
+    },
+    "status": {
+        **dict.fromkeys(("fleet", "prices", "kinds"), _NO_PODS),
+        **dict.fromkeys(("kubernetes", "gates", "driver"), "it shows what is there, and judges nothing"),
+        **dict.fromkeys(("stack", "config", "provider"), _NO_PROGRAM),
+        "timeout": "each request has a limit of its own",
+    },
+    "doctor": {
+        **dict.fromkeys(("fleet", "prices", "kinds"), _NO_PODS),
+        **dict.fromkeys(("kubernetes", "gates"), _ONLY_LIVE),
+        "driver": _OTHER_DRIVER,
+        "snapshot": "a snapshot holds neither the versions that the server serves, nor its gates, nor settings of the driver",
+        **dict.fromkeys(("stack", "config", "provider"), _NO_PROGRAM),
+        "timeout": "each request has a limit of its own",
+    },
+    "drain": {
+        **dict.fromkeys(("fleet", "prices", "kinds"), _NO_PODS),
+        **dict.fromkeys(("kubernetes", "gates"), _ONLY_LIVE),
+        "driver": _OTHER_DRIVER,
+        "snapshot": "`simulate --snapshot FILE --drain NODE` answers it for a snapshot",
+        **dict.fromkeys(("stack", "config", "provider"), _NO_PROGRAM),
+    },
+}
+"""Why a command lacks a shared option."""
+
+
 def commands() -> dict[str, click.Command]:
     """Every command by name, in the order of the help."""
     context = click.Context(app)
@@ -40,7 +130,37 @@ def examples_of(command: Any) -> list[str]:
 
 def rendered() -> str:
     """The whole page."""
-    return "\n".join([_HEAD, *(_section(name, command) for name, command in commands().items())])
+    sections = (_section(name, command) for name, command in commands().items())
+    return "\n".join([_HEAD, *sections, _shared_options()])
+
+
+def shared_options_of(command: click.Command) -> set[str]:
+    """Return the shared options that a command has, by the name of their value."""
+    return {
+        str(each.name)
+        for each in command.params
+        if each.name in SHARED and not (each.name == "driver" and each.metavar == "NAME")
+    }
+
+
+def _shared_options() -> str:
+    """A table of commands and shared options, with the reason for each gap below it."""
+    every = commands()
+    options = {each.name: each.opts[0] for name in _ASKING for each in every[name].params}
+    rows = ["| | " + " | ".join(f"`{options[each]}`" for each in SHARED) + " |"]
+    rows.append("| --- |" + " --- |" * len(SHARED))
+    for name in _ASKING:
+        has = shared_options_of(every[name])
+        cells = ("✓" if option in has else "-" for option in SHARED)
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    rows.append("")
+    for name in _ASKING:
+        why: dict[str, list[str]] = {}
+        for option, reason in GAPS[name].items():
+            why.setdefault(reason, []).append(f"`{options[option]}`")
+        rows += [f"- `{name}` has no {', '.join(gaps)}: {reason}." for reason, gaps in why.items()]
+    head = "## Which command takes which option\n\nOptions that say what a question is about have one name and one meaning in all commands.\n"
+    return "\n".join([head, *rows, ""])
 
 
 def _section(name: str, command: Any) -> str:

@@ -327,6 +327,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         ("invalid-name", 'dra.GpuGuardrails("g", admin_access=["Monitoring"])'),
         ("count-below-one", 'dra.GpuGuardrails("g", most_devices=0)'),
         ("too-many-devices", 'dra.GpuGuardrails("g", most_devices=33)'),
+        ("field-not-allowed", 'dra.GpuGuardrails("g", host_paths={"vision": ["/dev/nvidia0"]})'),
     ],
     "KueueQueue": [
         ("missing-argument", 'dra.KueueQueue("q", namespaces=["ml"])'),
@@ -363,6 +364,7 @@ PROBLEMS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "GpuTenant": [
         ("missing-argument", 'dra.GpuTenant("t", members={"developer": ["group:vision"]})'),
         ("invalid-name", 'dra.GpuTenant("Team")'),
+        ("unsupported-value", 'dra.GpuTenant("t", pod_security="basic")'),
         ("wrong-type", 'dra.GpuTenant("t", quota={"h100": -1})'),
         (
             "value-set-twice",
@@ -444,7 +446,7 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
     "KueueQueue": (["specs/queues.py", "components/queues.py"], ["GpuTenant"]),
     "DeviceTaint": (["specs/device_taints.py", "components/device_taints.py"], []),
     "GpuMonitoring": (["specs/monitoring.py", "components/monitoring.py"], []),
-    "GpuTenant": (["specs/tenants.py", "components/tenants.py"], ["GpuRoles"]),
+    "GpuTenant": (["specs/tenants.py", "specs/pod_security.py", "components/tenants.py"], ["GpuRoles"]),
     "NodePlugin": (["specs/node_plugin/*.py", "components/node_plugin.py"], ["GpuPlatform"]),
     "GpuPlatform": (
         ["specs/platform/*.py", "components/platform*.py"],

@@ -31,7 +31,7 @@ COMPONENTS: Final = (
 )
 RECORDS: Final = (
     *("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute"),
-    *("CounterSource", "CapacitySource"),
+    *("PodSecurity", "CounterSource", "CapacitySource"),
 )
 CONFIGS: Final = (
     *("TimeSlicing", "Mps", "SpacePartitioning", "GpuConfig", "MigDeviceConfig", "VfioDeviceConfig"),
@@ -56,6 +56,7 @@ _PART: Final = re.compile(r"<!-- (?P<name>[\w ]+) -->\n(?P<text>.*?)<!-- end -->
 _SECTION: Final = re.compile(r"^(Args|Attributes|Raises|Returns|Example|Problems)\b.*:$", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _ALIASES: Final = {
+    "Level": '"privileged" | "baseline" | "restricted"',
     "NamedClass": "GpuDeviceClass | ClassRef",
     "Count": 'int | "all"',
     "Constraint": "MatchAttribute | DistinctAttribute",

@@ -10,14 +10,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Unpack, get_args, get_origin, get_type_hints
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from dra_infra.cli.app import COMMANDS
 from dra_infra.cli.options import LateCommand
 from dra_infra.review.markdown_report import marker_of
-from tests.contract.command_reference import commands, examples_of, rendered
+from tests.contract.command_reference import GAPS, SHARED, commands, examples_of, rendered, shared_options_of
 from tests.contract.conftest import ENVIRONMENT, paths
 from tests.contract.documents import ROOT
 
@@ -41,11 +43,27 @@ def test_the_work_of_a_command_takes_just_its_options(name: str):
     command = commands()[name]
     assert isinstance(command, LateCommand)
     given = {each.name: each for each in command.params}
-    takes = inspect.signature(command.load_work()).parameters
+    work = command.load_work()
+    takes = inspect.signature(work).parameters
     named = {each for each, parameter in takes.items() if parameter.kind is not parameter.VAR_KEYWORD}
-    # What `review` takes besides are the files that it writes.
-    files = {"html", "markdown", "json", "sarif", "junit"} if name == "review" else set()
-    assert named | files == set(given)
+    # Options that several commands share are one record: `**options: Unpack[SceneOptions]`.
+    for each in set(takes) - named:
+        shared = get_type_hints(work)[each]
+        assert get_origin(shared) is Unpack
+        named |= set(get_type_hints(get_args(shared)[0]))
+    assert named == set(given)
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_command_takes_a_shared_option_or_says_why_not(name: str):
+    assert sorted(GAPS[name]) == sorted(set(SHARED) - shared_options_of(commands()[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in GAPS if "snapshot" not in GAPS[name]])
+def test_a_second_snapshot_is_refused(name: str):
+    said = CliRunner().invoke(commands()[name], ["x", "--snapshot", "a.yaml", "--snapshot", "b.yaml"])
+    assert said.exit_code == 2
+    assert "'--snapshot': is given twice, and one cluster is read" in said.stderr
 
 
 def test_every_command_has_examples_and_every_option_a_meaning():

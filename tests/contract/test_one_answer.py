@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dra_infra import testing
+from dra_infra.answers.settings import read_program
 from dra_infra.cli.app import app
-from dra_infra.cli.settings import read_program
 
 DRIVER = "gpu.example.com"
 API = "resource.k8s.io/v1"
@@ -114,7 +114,11 @@ HARD = st.dictionaries(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     gpus=st.lists(st.integers(0, 4), min_size=1, max_size=3),
     kind=st.sampled_from(["Deployment", "Job", "StatefulSet"]),
@@ -156,7 +160,11 @@ def test_explain_and_simulate_say_the_same_of_a_workload(
     assert explained["joint"] == simulated["joint"]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     gpus=st.lists(st.integers(0, 4), min_size=1, max_size=3),
     replicas=st.integers(1, 4),

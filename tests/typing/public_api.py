@@ -49,6 +49,11 @@ tenant = dra.GpuTenant(
     "vision", quota={h100: 8, "mig.nvidia.com": 7}, templates={"t": partial(dra.SharedGpu)}
 )
 assert_type(tenant.templates["t"].attach(pod), dict[str, Any])
+dra.GpuTenant("speech", pod_security="restricted")
+dra.GpuTenant("speech", pod_security=dra.PodSecurity(warn="restricted", enforce_version="v1.37"))
+dra.GpuTenant("speech", pod_security="strict")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+dra.PodSecurity("baseline")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+dra.GpuGuardrails("g", classes={"speech": [h100]}, host_paths={"speech": ["/mnt/data"]}, node_access=["mon"])
 dra.GpuTenant("speech", quota={h100: "8"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
 dra.GpuTenant("speech", templates={"t": dra.GpuDeviceClass})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
 

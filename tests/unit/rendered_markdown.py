@@ -1,4 +1,4 @@
-"""A page as forges render it from Markdown, and what they look for in its text afterwards."""
+"""A page as GitHub renders it from Markdown, and what forges look for in its text afterwards."""
 
 from __future__ import annotations
 
@@ -6,25 +6,44 @@ import re
 from html.parser import HTMLParser
 from typing import Final
 
-from markdown_it import MarkdownIt
+import cmarkgfm
+from cmarkgfm.cmark import Options
+
+_OPTIONS: Final = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_GITHUB_PRE_LANG
 
 
 class Page(HTMLParser):
-    """The elements of a page, and its text outside of code, where forges look for references."""
+    """A rendered page.
+
+    Args:
+        html: The page.
+
+    Attributes:
+        tags: Names of its tags in order, with `/` before those that end an element.
+        text: Its text outside of code, where forges look for references.
+        code: Its text in code.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.elements: set[str] = set()
+        self.tags: list[str] = []
         self.text = self.code = ""
         self._codes = 0
         self.feed(html)
         self.close()
 
+    @property
+    def elements(self) -> set[str]:
+        """Names of the elements."""
+        return {each.removeprefix("/") for each in self.tags}
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.add(tag)
+        del attrs
+        self.tags.append(tag)
         self._codes += tag == "code"
 
     def handle_endtag(self, tag: str) -> None:
+        self.tags.append(f"/{tag}")
         self._codes -= tag == "code"
 
     def handle_data(self, data: str) -> None:
@@ -35,9 +54,8 @@ class Page(HTMLParser):
 
 
 def rendered(markup: str) -> Page:
-    """As GitHub renders: CommonMark with tables, strikethrough and links from bare addresses, and HTML."""
-    made = MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(markup)
-    return Page(made)
+    """Render Markdown with GitHub's parser, cmark-gfm: tables, strikethrough, task lists, footnotes, HTML, links from bare addresses."""
+    return Page(cmarkgfm.github_flavored_markdown_to_html(markup, options=_OPTIONS))
 
 
 REFERENCES: Final = re.compile(

@@ -45,7 +45,7 @@ def api_server(
         components=(parts.ETCD, parts.APISERVER),
         binaries=_of_minor(minor, binaries),
         feature_gates=gates,
-        more_apis=_WORKLOAD_APIS.get(minor, ()) if gates.get(_WORKLOADS) else (),
+        more_apis=_more_apis(minor, gates),
     )
 
 
@@ -62,7 +62,14 @@ def control_plane(
         feature_gates: Gates that differ from the defaults of the minor.
         binaries: As for `api_server`.
     """
-    return ControlPlane(binaries=_of_minor(minor, binaries), feature_gates=feature_gates)
+    gates = dict(feature_gates or {})
+    return ControlPlane(
+        binaries=_of_minor(minor, binaries), feature_gates=gates, more_apis=_more_apis(minor, gates)
+    )
+
+
+def _more_apis(minor: str, gates: Mapping[str, bool]) -> tuple[str, ...]:
+    return _WORKLOAD_APIS.get(minor, ()) if gates.get(_WORKLOADS) else ()
 
 
 def _of_minor(minor: str, binaries: Callable[[str], Path]) -> Callable[[str], Path]:

@@ -36,6 +36,7 @@ ENVIRONMENT: Final = {
 _KEPT_SECONDS: Final = 2 * 24 * 3600
 _ENTRY_POINT: Final = "/usr/local/bin/dra-infra-plugin"
 _HASHED: Final = (
+    "bin",
     "dra_infra",
     "tools/image",
     "tools/oci_archive.py",

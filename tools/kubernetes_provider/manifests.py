@@ -13,7 +13,7 @@ Objects = dict[tuple[str, str], dict[str, Any]]
 def parse(manifest: str) -> Objects:
     """Return the objects of YAML documents; what has no kind is none."""
     found: Objects = {}
-    for document in yaml.safe_load_all(manifest):
+    for document in yaml.load_all(manifest, yaml.CSafeLoader):
         if not isinstance(document, dict) or not document.get("kind"):
             continue
         api_version = str(document.get("apiVersion") or "")

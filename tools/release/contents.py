@@ -14,6 +14,7 @@ from tools.errors import ToolError
 from tools.release.artefacts import digest, hatch
 
 _METADATA: Final = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
+_COMMANDS: Final = ("dra-infra", "kubectl-dra_infra")
 _NEEDED: Final = ("dra_infra/py.typed", "dra_infra/__init__.py", "dra_infra/plugin/command/main.py")
 """Files that a wheel must have in any case: where git named no files, a wheel without any would match."""
 
@@ -26,10 +27,13 @@ def check_wheel(wheel: Path, tracked: Collection[str]) -> str:
     """
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
-    metadata = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
+    release = "-".join(wheel.name.split("-")[:2])
     code = {name for name in tracked if name.startswith("dra_infra/")}
-    _compare(wheel, names, {*code, *_NEEDED, *(f"{metadata}/{name}" for name in _METADATA)})
-    return f"{len(code)} files of dra_infra, the licence, and its metadata"
+    commands = {f"{release}.data/scripts/{name}" for name in _COMMANDS}
+    _compare(
+        wheel, names, {*code, *_NEEDED, *commands, *(f"{release}.dist-info/{name}" for name in _METADATA)}
+    )
+    return f"{len(code)} files of dra_infra, its commands, the licence, and its metadata"
 
 
 def check_sdist(sdist: Path, tracked: Collection[str], project: str) -> str:

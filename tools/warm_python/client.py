@@ -46,9 +46,9 @@ def main() -> int:
 
 
 def _is_script(arguments: list[str]) -> bool:
-    """Whether these are what the engine's parts are started with, `-u`, a path and more, or our own: `-P -m` and a module."""
+    """Whether these are what the engine's parts are started with, `-u`, a path and more, or our own: `-s -P -S -c` and code."""
     first = next((each for each in arguments if each not in ("-u", "-P")), "-")
-    return ("-u" in arguments and not first.startswith("-")) or arguments[:2] == ["-P", "-m"]
+    return ("-u" in arguments and not first.startswith("-")) or arguments[:4] == ["-s", "-P", "-S", "-c"]
 
 
 def _inherited(warm: socket.socket) -> list[int]:

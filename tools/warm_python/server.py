@@ -169,8 +169,8 @@ def become(asked: Asked) -> None:
 
 
 def run(asked: Asked) -> int:
-    """Run the script, or the module, as `python` does, and return its exit status."""
-    flags = list(itertools.takewhile(lambda each: each in ("-u", "-P"), asked.arguments))
+    """Run the script, or the code, as `python` does, and return its exit status."""
+    flags = list(itertools.takewhile(lambda each: each in ("-u", "-s", "-P", "-S"), asked.arguments))
     sys.argv = asked.arguments[len(flags) :]
     if "-P" not in flags:
         sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
@@ -179,13 +179,11 @@ def run(asked: Asked) -> int:
         for name in [each for each in sys.modules if each.partition(".")[0] == "tools"]:
             del sys.modules[name]
     try:
-        if sys.argv[0] != "-m":
+        if sys.argv[0] != "-c":
             runpy.run_path(sys.argv[0], run_name="__main__")
             return 0
-        _, name, *sys.argv[1:] = sys.argv
-        # Loaded for others, it would be run a second time, which Python warns of.
-        sys.modules.pop(name, None)
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        code = sys.argv.pop(1)
+        exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 - what the caller would run.
     except SystemExit as ended:
         if not isinstance(ended.code, int | None):
             raise

@@ -61,13 +61,7 @@ from dra_infra.cli import options
 )
 @options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the oldest and the newest).")
 @options.gates
-@click.option(
-    "--driver",
-    metavar="RELEASE",
-    default="newest",
-    help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
-    shell_complete=options.completer(options.complete_drivers),
-)
+@options.driver
 @options.source_kind
 @options.stack
 @options.config

@@ -66,6 +66,9 @@ def init() -> None:
 def synth() -> None:
     """Run a program in process, without CLI, network or cluster, and print its objects as YAML.
 
+    An object with values that are secret or only known after `pulumi up` is printed as comments, and the exit code is 1.
+    --json prints all objects, and names such values under markers.
+
     \b
     Examples:
       dra-infra synth
@@ -100,12 +103,7 @@ def _numbers(
     "Kubernetes minor of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
 )
 @options.gates
-@click.option(
-    "--driver",
-    metavar="RELEASE",
-    help="NVIDIA's driver, for the program and for fleets by name: 25.3, 25.8, 25.12, 0.4 or 0.5.",
-    shell_complete=options.completer(options.complete_drivers),
-)
+@options.driver
 @click.option(
     "--add",
     metavar="FLEET",
@@ -155,6 +153,8 @@ def simulate() -> None:
     Devices are those that the scheduler's own allocator would choose. What is left is told per device class and MIG profile.
     Of a fleet file with node pools it says by how much these have to grow, and what that costs.
 
+    Exits with 0 when all pods fit, 1 when some do not, that is not decided or an object has an error, 2 when something could not be read.
+
     \b
     Examples:
       dra-infra simulate --fleet "hgx-h100 x 4"
@@ -185,13 +185,16 @@ def simulate() -> None:
     help="Namespace of the object (default: that of the only one of the name).",
 )
 @options.fleet
+@options.prices
 @options.snapshot
 @options.kubeconfig
 @options.cluster_context
 @options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the program's, the cluster's, or the newest).")
 @options.gates
+@options.driver
 @options.stack
 @options.config
+@options.provider
 @options.seconds(20.0, "How long to search; what is known by then is printed.")
 @options.kinds
 @click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
@@ -200,8 +203,9 @@ def explain() -> None:
     """Say why a pod or claim gets no devices: what keeps each device away, counted, and the smallest changes that fit.
     Or say what the code of a problem means, and what to do.
 
-    With a path, a fleet or a snapshot nothing but files is read; else the cluster of the kubeconfig is, and only read. A
-    name alone that is a code is taken for the code, and nothing is read; an object of that name is called pod/NAME.
+    With a path, a fleet or a snapshot nothing but files is read, and with none of them in the folder of a project that names its
+    fleet; else the cluster of the kubeconfig is, and only read. A name alone that is a code is taken for the code, and nothing
+    is read; an object of that name is called pod/NAME.
 
     \b
     Examples:

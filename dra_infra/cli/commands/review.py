@@ -34,6 +34,8 @@ from dra_infra.cli import options
 @options.kubernetes(
     "Kubernetes minor, 1.34 to 1.37 (default: that of the program's stack, or the oldest and the newest)."
 )
+@options.gates
+@options.driver
 @options.values
 @options.stack
 @options.config

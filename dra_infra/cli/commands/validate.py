@@ -22,8 +22,7 @@ from dra_infra.cli import options
 @click.option(
     "--driver",
     metavar="RELEASE",
-    default="newest",
-    help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest.",
+    help="NVIDIA's driver: 25.3, 25.8, 25.12, 0.4, 0.5 or newest (default).",
     shell_complete=options.completer(options.complete_drivers),
 )
 @click.option(

@@ -29,6 +29,9 @@ _KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 SUPPORTED_MINORS: Final = ("1.34", "1.35", "1.36", "1.37")
 """The Kubernetes minors whose rules are known here, oldest first."""
 
+PATCHES: Final[Mapping[str, str]] = {"1.34": "1.34.10", "1.35": "1.35.8", "1.36": "1.36.4", "1.37": "1.37.1"}
+"""Minor to the patch release that its rules follow. The servers that they are compared with are built from the same one."""
+
 
 class GateState(NamedTuple):
     """How one minor ships a gate.

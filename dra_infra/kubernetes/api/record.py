@@ -34,12 +34,14 @@ from typing import (
     get_type_hints,
 )
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, Strict
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, core_schema
 
 from dra_infra.kubernetes.api.gates import ANY, is_known
 from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.go_time import canonical_time, check_time
+from dra_infra.kubernetes.api.manifests import Marker
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
 
@@ -85,9 +87,24 @@ def _read_time(value: object) -> object:
     return value
 
 
+class _MarkersStay:
+    """Says of a text that a marker in its place stays one, for pydantic makes ordinary texts of its subclasses."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # Ordinary texts, nearly all there are, match the first choice exactly, and the second is not looked at.
+        text = handler(source)
+        text_or_marker = core_schema.union_schema(
+            [text, core_schema.is_instance_schema(Marker)], custom_error_type="string_type"
+        )
+        # Pydantic fails where it looks for an object of Python in JSON.
+        return core_schema.json_or_python_schema(
+            text, text_or_marker, serialization=core_schema.simple_ser_schema("any")
+        )
+
+
 # A length, even one that nothing exceeds, makes pydantic look into the text and refuse half a surrogate pair.
-Text = Annotated[str, Strict(), Field(min_length=0)]
-"""A JSON string."""
+Text = Annotated[str, Strict(), Field(min_length=0), _MarkersStay()]
+"""A JSON string, or a marker for one."""
 
 Truth = Annotated[bool, Strict()]
 """`true` or `false`."""

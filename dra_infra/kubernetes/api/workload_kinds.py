@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 from dra_infra.kubernetes.api.manifests import (
-    SECRET,
     UNKNOWN,
     FieldPath,
     find_all,
+    is_marker,
     mapping,
     mappings,
     name_of,
@@ -289,7 +289,7 @@ class WorkloadKind:
                     uncounted=tuple(
                         show_steps(at)
                         for each in counted
-                        if value_at(manifest, *(at := _bind(each.at, stars))) in (UNKNOWN, SECRET)
+                        if is_marker(value_at(manifest, *(at := _bind(each.at, stars))))
                     ),
                     malformed=tuple(
                         show_steps(at)
@@ -416,7 +416,7 @@ _COUNTS: Final = ("completions", "parallelism", "replicas")
 
 def _is_count(value: Any) -> bool:
     """True for a number of pods that a server takes, for nothing, and for what is not known."""
-    if value is None or value in (UNKNOWN, SECRET):
+    if value is None or is_marker(value):
         return True
     is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
     return is_whole and 0 <= value < 2**31

@@ -25,7 +25,7 @@ from dra_infra.kubernetes.api.limits import (
     MAX_IDENTIFIER,
     MAX_PARAMETERS,
 )
-from dra_infra.kubernetes.api.manifests import NOT_TOLD, SECRET, UNKNOWN
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.names import size
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
@@ -55,14 +55,14 @@ def check_selector(
     expression: str, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check a selector's expression; since 1.37 one that was *stored* before is taken as it is."""
-    if expression in NOT_TOLD or (stored and release.number >= 37):
+    if is_marker(expression) or (stored and release.number >= 37):
         return
     yield from _check(expression, path, release, stored=stored)
 
 
 def check_derived_expression(expression: str, path: str, release: Release) -> Iterator[FieldError]:
     """Check the expression of a derived attribute."""
-    if expression not in NOT_TOLD:
+    if not is_marker(expression):
         yield from _check(expression, path, release, derived=True)
 
 
@@ -165,7 +165,7 @@ def _check_parameters(parameters: Any, path: str, *, stored: bool = False) -> It
     if parameters is None:
         yield required("config.parameters-required", path)
         return
-    if parameters in (UNKNOWN, SECRET):
+    if is_marker(parameters):
         return
     # The server counts the bytes that it was sent. Ours are the compact ones: what every client of ours sends.
     text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
@@ -181,6 +181,8 @@ _RULE = "constraint.attribute"
 
 def check_fully_qualified(name: str, path: str, release: Release, *, covered: bool) -> Iterator[FieldError]:
     """Check the attribute of a constraint by the hand-written rules."""
+    if is_marker(name):
+        return
     if release.number < 35:
         yield from _check_old(name, path)
         return
@@ -199,6 +201,8 @@ def check_fully_qualified(name: str, path: str, release: Release, *, covered: bo
 
 def check_qualified(name: str, path: str, release: Release, *, rule: str) -> Iterator[FieldError]:
     """Check the name of an attribute or capacity of a device, which needs no domain."""
+    if is_marker(name):
+        return
     check = _check_old_qualified if release.number < 35 else _check_qualified
     for error in check(name, path):
         yield replace(error, rule=rule)

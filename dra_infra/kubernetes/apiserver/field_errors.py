@@ -18,6 +18,7 @@ from dra_infra.kubernetes.api.dropping import Dropped
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import go_json, quoted
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
+from dra_infra.kubernetes.api.manifests import as_marked, holds_marker
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 
@@ -60,7 +61,7 @@ class FieldError:
         rule: Key of the rule in `rules.RULES`.
         path: Field path as the server writes it.
         kind: The server's kind.
-        value: The bad value as the server prints it; empty for kinds that print none.
+        value: The bad value as the server prints it, a marker where it is one; empty for kinds that print none.
         detail: The server's text behind it; may be empty.
         origin: What the server's two engines (hand-written and generated rules) know the rule by, when both have it.
         covered: Whether the generated engine's finding of the same kind, path and origin replaces this one.
@@ -158,7 +159,12 @@ def not_supported(rule: str, path: str, value: str, supported: Sequence[str], **
     """A text is not one of *supported*, in the order in which the server lists them; it is printed as JSON."""
     detail = "supported values: " + ", ".join(map(quoted, supported))
     return FieldError(
-        rule=rule, path=path, kind=ErrorKind.NOT_SUPPORTED, value=go_json(value), detail=detail, **engine
+        rule=rule,
+        path=path,
+        kind=ErrorKind.NOT_SUPPORTED,
+        value=as_marked(value, go_json(value)),
+        detail=detail,
+        **engine,
     )
 
 
@@ -172,7 +178,7 @@ def printed(value: object) -> str:
     """A bad value as the server prints it: texts quoted as Go does, numbers and booleans bare, the rest as JSON."""
     if isinstance(value, Printed):
         return value.text
-    return quoted(value) if isinstance(value, str) else go_json(value)
+    return as_marked(value, quoted(value)) if isinstance(value, str) else go_json(value)
 
 
 def label_wording(release: Release) -> tuple[str, str]:
@@ -270,7 +276,8 @@ def check_unique(
     seen: set[Hashable] = set()
     for index, item in enumerate(items or ()):
         found = key(item)
-        if found in seen:
+        # Two values that are not known need not be equal.
+        if found in seen and not holds_marker(found):
             yield duplicate(rule, f"{path}[{index}]{below}", (shown or key)(item), covered=covered)
         seen.add(found)
 

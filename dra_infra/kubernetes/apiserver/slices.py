@@ -13,6 +13,7 @@ from dra_infra.kubernetes.api.limits import (
     MAX_DEVICES,
     MAX_POOL_NAME,
 )
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.record import write_internal_list
 from dra_infra.kubernetes.api.resource_slice import (
     Device,
@@ -64,6 +65,8 @@ def check_pool_name(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
     """Check the name of a pool: subdomains joined by slashes (validatePoolName)."""
     if not name:
         yield required(f"{rule}-required", path)
+        return
+    if is_marker(name):
         return
     if names.size(name) > MAX_POOL_NAME:
         yield too_long(f"{rule}-length", path, MAX_POOL_NAME)

@@ -110,6 +110,9 @@ class Fleet:
         pools: The node pools that may grow; what they have now is among the nodes.
         limits: What several of them may have together.
         billing: What their prices are in.
+        driver_releases: Names of the releases of drivers that publish the devices, as far as they are known.
+        is_partial: Whether its cluster may have other nodes too: hardware by name stands for the nodes with devices alone, and
+            nodes that an autoscaler adds may have other labels.
     """
 
     name: str
@@ -120,6 +123,8 @@ class Fleet:
     pools: tuple[NodePool, ...] = ()
     limits: tuple[SharedLimit, ...] = ()
     billing: Billing = field(default_factory=Billing)
+    driver_releases: tuple[str, ...] = field(default=(), compare=False)
+    is_partial: bool = field(default=False, compare=False)
 
     @property
     def device_count(self) -> int:

@@ -48,13 +48,18 @@ class ClaimReader:
         check_uid(reference.uid)
         if not is_dns_label(reference.namespace) or not is_dns_subdomain(reference.name):
             raise PluginError.of(str(reference)[:300], "claim-malformed", "no claim can be called so")
-        item = self._api.get(CLAIMS, reference.name, reference.namespace)
-        if item is None:
+        claim = self._api.read(
+            CLAIMS,
+            reference.name,
+            reference.namespace,
+            take=lambda item: self.claim_of(item, reference),
+        )
+        if claim is None:
             message = "there is no such claim any more"
             raise PluginError.of(
                 str(reference), "claim-gone", message, "the pod that had it was deleted, most likely"
             )
-        return self.claim_of(item, reference)
+        return claim
 
     def claim_of(self, item: Mapping[str, Any], reference: ClaimReference) -> Claim:
         """The claim that an object of the API is.

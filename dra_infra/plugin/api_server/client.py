@@ -12,7 +12,8 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
 
 import urllib3
 
@@ -22,8 +23,31 @@ from dra_infra.client.objects import text
 from dra_infra.client.transport import Transport, read_retry_after
 from dra_infra.errors import ClusterError
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused
-from dra_infra.plugin.api_server.requests import Answer, Contact, RequestSender
+from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused, too_long
+from dra_infra.plugin.api_server.requests import (
+    LARGEST,
+    MOST_PARTS,
+    Answer,
+    Contact,
+    LargeAnswers,
+    RequestSender,
+    count_parts,
+)
+
+_RELEASE: Final = (
+    "major",
+    "minor",
+    "emulationMajor",
+    "emulationMinor",
+    "gitVersion",
+    "gitCommit",
+    "platform",
+)
+"""Fields of `/version` by which a server of another release is known."""
+
+
+def _release(body: object) -> Mapping[str, str]:
+    return {key: text(mapping(body).get(key))[:200] for key in _RELEASE}
 
 
 def _minor(release: Mapping[str, Any]) -> int:
@@ -54,6 +78,7 @@ class Watch:
         self,
         transport: Transport,
         contact: Contact,
+        large_answers: LargeAnswers,
         path: str,
         query: Mapping[str, str],
         *,
@@ -63,6 +88,7 @@ class Watch:
     ) -> None:
         self._transport = transport
         self._contact = contact
+        self._large_answers = large_answers
         self._path = path
         self._query = query
         self._kind = kind
@@ -101,7 +127,10 @@ class Watch:
                 for line in self._transport.lines(response, self._path):
                     if self._stopped:
                         return
-                    yield self._event(request, line)
+                    # Until the event was dealt with.
+                    with self._large_answers.turn() as grew:
+                        grew(len(line))
+                        yield self._event(request, line)
         except ClusterError as error:
             failure = from_cluster_error(request, error)
             self._contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
@@ -111,7 +140,7 @@ class Watch:
 
     def _event(self, request: str, line: bytes) -> Event:
         try:
-            event = mapping(json.loads(line))
+            event = {} if count_parts(line) > MOST_PARTS else mapping(json.loads(line))
         except (ValueError, RecursionError):
             event = {}
         item = mapping(event.get("object"))
@@ -134,10 +163,35 @@ def _message(said: str) -> str:
 
 Object = dict[str, Any]
 
-_PAGE: Final = 500
+_Taken = TypeVar("_Taken")
+
+_PAGE: Final = 100
+"""Objects of a page: fewer where such a page is too large, down to one, which no API server stores too large."""
+
+_MOST_PAGES: Final = 10_000
 _WATCH: Final = (230, 290)
 """Seconds for which a watch is asked for, at least and at most: proxies end silent connections after five minutes, and watches
 that began in one moment, behind a restart, shall not all end in one."""
+
+
+class _Kept:
+    """Objects of a list that are kept, as long as they do not take too much memory."""
+
+    def __init__(self, keep: Callable[[Object], bool]) -> None:
+        self.items: list[Object] = []
+        self.too_much = False
+        self._keep = keep
+        self._bytes = self._parts = 0
+
+    def add(self, item: Object) -> None:
+        """Keep an object, if that is wanted."""
+        if not self._keep(item):
+            return
+        written = json.dumps(item).encode()
+        self._bytes += len(written)
+        self._parts += count_parts(written)
+        self.too_much = self._bytes > 2 * LARGEST or self._parts > MOST_PARTS
+        self.items.append(item)
 
 
 class Api:
@@ -184,14 +238,18 @@ class Api:
         """The minor release that the server behaves like, 37 for 1.37, asked for once."""
         release = self._release
         if not release:
-            answer = self._sender.send("GET", "/version", request="get /version")
-            release = mapping(answer.body)
-            if answer.status != 200 or not _minor(release):
-                message = f"it says no version: {str(answer.body)[:100]}"
-                error = ClusterError.of(path="/version", code="cluster-answer", message=message)
-                raise from_cluster_error("get /version", error)
-            self._release = release
+            release = self._release = self._sender.send(
+                "GET", "/version", request="get /version", take=self._take_release
+            )
         return _minor(release)
+
+    def _take_release(self, answer: Answer) -> Mapping[str, str]:
+        release = _release(answer.body)
+        if answer.status != 200 or not _minor(release):
+            message = f"it says no version: {str(answer.body)[:100]}"
+            error = ClusterError.of(path="/version", code="cluster-answer", message=message)
+            raise from_cluster_error("get /version", error)
+        return release
 
     def is_another(self) -> bool:
         """Ask for the version again; true where it is another release, and what was known of the last one is forgotten.
@@ -202,21 +260,39 @@ class Api:
         if not before:
             return False
         try:
-            answer = self._sender.send("GET", "/version", request="get /version", once=True)
+            is_same = self._sender.send(
+                "GET",
+                "/version",
+                request="get /version",
+                take=lambda answer: answer.status != 200 or _release(answer.body) == before,
+                once=True,
+            )
         except ApiError:
             return False
-        if answer.status != 200 or mapping(answer.body) == before:
+        if is_same:
             return False
         self.forget()
         return True
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """An object, or None where there is none of that name."""
+        return self.read(kind, name, namespace, take=lambda item: item)
+
+    def read(
+        self, kind: Kind, name: str, namespace: str = "", *, take: Callable[[Object], _Taken]
+    ) -> _Taken | None:
+        """What *take* returns of an object, which is dropped then; None where there is none of that name.
+
+        An object may take much memory, and several threads read at the same time.
+        """
         request = f"get {kind.name} {_full(namespace, name)}"
-        answer = self._sender.send("GET", self._path(kind, namespace, name), request=request)
-        if answer.status == 404 and answer.reason == "NotFound":
-            return None
-        return self._object(kind, "get", request, answer)
+
+        def found(answer: Answer) -> _Taken | None:
+            if answer.status == 404 and answer.reason == "NotFound":
+                return None
+            return take(self._object(kind, "get", request, answer))
+
+        return self._sender.send("GET", self._path(kind, namespace, name), request=request, take=found)
 
     def list(
         self, kind: Kind, *, field_selector: str = "", keep: Callable[[Object], bool] = lambda _: True
@@ -229,19 +305,35 @@ class Api:
             keep: What else is left out, page by page: a cluster may have more claims than the plugin has memory.
         """
         request = f"list {kind.plural}"
-        items: list[Object] = []
-        more: dict[str, str] = {"fieldSelector": field_selector} if field_selector else {}
-        while True:
-            query = {**more, "limit": str(_PAGE)}
-            answer = self._sender.send("GET", self._path(kind), query, request=request)
+        kept = _Kept(keep)
+        query: dict[str, str] = {"fieldSelector": field_selector} if field_selector else {}
+        most = _PAGE
+        path = self._path(kind)
+
+        def take(answer: Answer) -> tuple[str, str]:
             if answer.status != 200:
                 raise self._refusal(kind, "list", request, answer)
-            page = (self._shaped(kind, each) for each in mappings(mapping(answer.body).get("items")))
-            items.extend(filter(keep, page))
+            for each in mappings(mapping(answer.body).get("items")):
+                kept.add(self._shaped(kind, each))
+                if kept.too_much:
+                    raise too_long(request)
             metadata = mapping(mapping(answer.body).get("metadata"))
-            if not text(metadata.get("continue")):
-                return items, text(metadata.get("resourceVersion"))
-            more["continue"] = text(metadata.get("continue"))
+            return text(metadata.get("continue")), text(metadata.get("resourceVersion"))
+
+        for _ in range(_MOST_PAGES):
+            try:
+                more, version = self._sender.send(
+                    "GET", path, {**query, "limit": str(most)}, request=request, take=take
+                )
+            except ApiError as error:
+                if not error.too_large or most == 1:
+                    raise
+                most = max(1, most // 10)
+                continue
+            if not more:
+                return kept.items, version
+            query["continue"] = more
+        raise too_long(request)
 
     def watch(self, kind: Kind, since: str, *, field_selector: str = "") -> Watch:
         """Watch the objects of a kind from the resource version *since*."""
@@ -257,6 +349,7 @@ class Api:
         return Watch(
             self._sender.transport,
             self.contact,
+            self._sender.large_answers,
             path,
             query,
             kind=kind,
@@ -278,17 +371,16 @@ class Api:
         request = f"create {kind.name} {_full(namespace, name)}"
         query = {"dryRun": "All"} if dry_run else {}
         body = self._unshaped(kind, manifest)
-        answer = self._sender.send("POST", self._path(kind, namespace), query, body, request=request)
-        return self._object(kind, "create", request, answer)
+        take = partial(self._object, kind, "create", request)
+        return self._sender.send("POST", self._path(kind, namespace), query, body, request=request, take=take)
 
     def update(self, kind: Kind, manifest: Mapping[str, Any]) -> Object:
         """Put an object in the place of the one that it was read from: its `resourceVersion` has to be the last."""
         namespace, name = _names(manifest)
         request = f"update {kind.name} {_full(namespace, name)}"
         path, body = self._path(kind, namespace, name), self._unshaped(kind, manifest)
-        return self._object(
-            kind, "update", request, self._sender.send("PUT", path, {}, body, request=request)
-        )
+        take = partial(self._object, kind, "update", request)
+        return self._sender.send("PUT", path, {}, body, request=request, take=take)
 
     def apply_status(self, kind: Kind, manifest: Mapping[str, Any], *, manager: str) -> Object:
         """Say, as *manager*, what of an object's status is so (server-side apply); what others say stays.
@@ -301,8 +393,8 @@ class Api:
         path = f"{self._path(kind, namespace, name)}/status"
         query = {"fieldManager": manager, "force": "true"}
         body, form = self._unshaped(kind, manifest), "application/apply-patch+yaml"
-        answer = self._sender.send("PATCH", path, query, body, request=request, content_type=form)
-        return self._object(kind, "patch", request, answer)
+        take = partial(self._object, kind, "patch", request)
+        return self._sender.send("PATCH", path, query, body, request=request, take=take, content_type=form)
 
     def delete(self, kind: Kind, item: Mapping[str, Any]) -> None:
         """Delete the very object that *item* is, unchanged; one that is gone is no error."""
@@ -311,22 +403,27 @@ class Api:
         request = f"delete {kind.name} {_full(namespace, name)}"
         conditions = {"uid": metadata.get("uid"), "resourceVersion": metadata.get("resourceVersion")}
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
-        answer = self._sender.send("DELETE", self._path(kind, namespace, name), {}, body, request=request)
-        if answer.status not in (200, 202, 404):
-            raise self._refusal(kind, "delete", request, answer)
+
+        def take(answer: Answer) -> None:
+            if answer.status not in (200, 202, 404):
+                raise self._refusal(kind, "delete", request, answer)
+
+        self._sender.send("DELETE", self._path(kind, namespace, name), {}, body, request=request, take=take)
 
     def _find_version(self, kind: Kind) -> str:
         for version in kind.versions:
             path = f"/apis/{RESOURCE_GROUP}/{version}"
             request = f"get {path}"
-            answer = self._sender.send("GET", path, request=request)
-            if answer.status not in (200, 404):
-                raise self._refusal(kind, "get", request, answer)
-            served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
-            # Versions are served that hold other kinds alone.
-            if answer.status == 200 and {"resourceslices", "resourceclaims"} <= served:
+            if self._sender.send("GET", path, request=request, take=partial(self._serves, kind, request)):
                 return version
         raise not_served(kind)
+
+    def _serves(self, kind: Kind, request: str, answer: Answer) -> bool:
+        if answer.status not in (200, 404):
+            raise self._refusal(kind, "get", request, answer)
+        served = {text(each.get("name")) for each in mappings(mapping(answer.body).get("resources"))}
+        # A version may be served that has other kinds alone.
+        return answer.status == 200 and {"resourceslices", "resourceclaims"} <= served
 
     def _path(self, kind: Kind, namespace: str = "", name: str = "") -> str:
         path = kind.path(self.version(kind), namespace)
@@ -338,7 +435,7 @@ class Api:
         return self._shaped(kind, mapping(answer.body))
 
     def _refusal(self, kind: Kind, verb: str, request: str, answer: Answer) -> ApiError:
-        status, said, reason, retry_after = answer
+        status, said, reason, retry_after, _ = answer
         if status == 404 and reason != "NotFound":
             # No such path: the server has other versions than it had.
             self.forget()

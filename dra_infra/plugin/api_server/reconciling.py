@@ -213,8 +213,8 @@ class Reconciler:
         for uid, record in self._preparations.prepared().items():
             if self._ended.is_set():
                 break
-            item = self._api.get(CLAIMS, record.claim.name, record.claim.namespace)
-            if item is None or uid_of(item) != uid:
+            found = self._api.read(CLAIMS, record.claim.name, record.claim.namespace, take=uid_of)
+            if found != uid:
                 gone.add(uid)
         return gone
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dra_infra.client.kinds import Kind
-from dra_infra.client.refusals import UntrustedError, shorten
+from dra_infra.client.refusals import TooLargeError, UntrustedError, shorten
 from dra_infra.errors import ClusterError, PluginError, Problem
 
 _CODES: Final = {
@@ -38,6 +38,7 @@ class ApiError(PluginError):
         status: HTTP's; 0 where no answer came, so that what was asked may have been done or not.
         reason: Kubernetes' word for it, such as `AlreadyExists`.
         retry_after: Seconds for which the server wants to be left alone.
+        too_large: Whether the answer was larger than what is read of one.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class ApiError(PluginError):
         status: int = 0,
         reason: str = "",
         retry_after: float = 0.0,
+        too_large: bool = False,
         before: Sequence[Problem] = (),
     ) -> None:
         super().__init__([*before, problem])
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
+        self.too_large = too_large
 
     @property
     def may_be_ours(self) -> bool:
@@ -87,7 +90,8 @@ def from_cluster_error(request: str, error: ClusterError) -> ApiError:
     problem = Problem(path=request, code=code, message=first.message, hint=_HINTS[code])
     # Without credentials nothing was sent: as behind a 401, nothing was done.
     refused = code in ("api-unauthorized", "api-no-credentials")
-    return ApiError(problem, status=_UNAUTHORIZED if refused else 0)
+    too_large = isinstance(error, TooLargeError)
+    return ApiError(problem, status=_UNAUTHORIZED if refused else 0, too_large=too_large)
 
 
 def refused(
@@ -110,6 +114,13 @@ def refused(
         message = f"the API server says {status}: {shorten(said)}"
         problem = Problem(path=request, code="api-refused", message=message, hint=hint)
     return ApiError(problem, status=status, reason=reason, retry_after=retry_after)
+
+
+def too_long(request: str) -> ApiError:
+    """A list that does not end, or whose objects would take too much memory."""
+    message = "the list does not end, or is longer than the plugin has memory for"
+    hint = "see whether what is between the plugin and the API server answers as it does"
+    return ApiError(Problem(path=request, code="api-refused", message=message, hint=hint))
 
 
 def not_served(kind: Kind) -> ApiError:

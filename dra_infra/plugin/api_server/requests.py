@@ -15,13 +15,15 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, NamedTuple, TypeVar
 
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import text
+from dra_infra.client.refusals import too_large
 from dra_infra.client.transport import BUSY, Transport, read_retry_after
-from dra_infra.errors import ClusterError
+from dra_infra.errors import ClusterError, PluginError
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.plugin.api_server.refusals import from_cluster_error
 
@@ -118,7 +120,19 @@ _TOTAL_TIMEOUT: Final = 30.0
 """Seconds after which an answer has to be complete, for a server that sends a byte now and then is never silent: less than the 45 of
 the kubelet, and enough for a page of the largest list over a slow network."""
 
-_LARGEST: Final = 64 * 1024 * 1024
+LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of an answer that is read. API servers take no object of more than 3 MiB (MaxRequestBodyBytes of k8s.io/apiserver)."""
+
+MOST_PARTS: Final = 100_000
+"""Objects and lists of an answer that is parsed: one of three bytes takes more than a hundred in memory."""
+
+_SMALL: Final = 64 * 1024
+"""Bytes of an answer that any number of threads may have at a time; larger ones are read one after the other."""
+
+_LONGEST_MESSAGE: Final = 16 * 1024
+"""Characters of a refusal that are kept until they are shown."""
+
+_REFUSED: Final = 400
 _TOO_MANY: Final = 429
 _FAILS: Final = 500
 
@@ -131,12 +145,48 @@ class Answer(NamedTuple):
         body: The object; for a status of 400 and more the server's words.
         reason: Kubernetes' word for a refusal, such as `AlreadyExists`.
         retry_after: Seconds for which the server wants to be left alone.
+        failure: Why there is no answer, with the status 0; else what was wrong with it.
     """
 
     status: int
     body: Any
     reason: str = ""
     retry_after: float = 0.0
+    failure: PluginError | None = None
+
+
+_Taken = TypeVar("_Taken")
+
+
+class LargeAnswers:
+    """Lets one thread at a time have an answer that takes much memory, until it has taken from it what it needs.
+
+    A wide text takes ten times its bytes: four for each letter, before and after it is parsed. Sixteen claims are read
+    at the same time.
+    """
+
+    def __init__(self) -> None:
+        # The thread that has the turn may ask for something else, such as the server's version.
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def turn(self) -> Iterator[Callable[[int], None]]:
+        """Yields what to call with the size of an answer, as it grows; it waits for the turn once that is large."""
+        with ExitStack() as held:
+            waits = True
+
+            def grew(size: int) -> None:
+                nonlocal waits
+                if waits and size > _SMALL:
+                    held.enter_context(self._lock)
+                    waits = False
+
+            yield grew
+
+
+def count_parts(content: bytes) -> int:
+    """Number of objects and lists of JSON; texts with brackets count as more."""
+    return content.count(b"{") + content.count(b"[")
 
 
 class RequestSender:
@@ -158,10 +208,11 @@ class RequestSender:
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         try:
-            self.transport = Transport(account, environment, largest=_LARGEST, agent="dra-infra-plugin")
+            self.transport = Transport(account, environment, largest=LARGEST, agent="dra-infra-plugin")
         except ClusterError as error:
             raise from_cluster_error(f"connect to {account.server}", error) from error
         self.contact = Contact(clock)
+        self.large_answers = LargeAnswers()
         self._closed = threading.Event()
         self._clock = clock
         self._wait = wait or self._closed.wait
@@ -178,9 +229,10 @@ class RequestSender:
         body: Mapping[str, Any] | None = None,
         *,
         request: str,
+        take: Callable[[Answer], _Taken],
         content_type: str = "application/json",
         once: bool = False,
-    ) -> Answer:
+    ) -> _Taken:
         """Send a request, and again while the server is busy, for as long as `BUDGET`.
 
         Args:
@@ -189,6 +241,7 @@ class RequestSender:
             query: What comes behind the `?`.
             body: What is sent.
             request: What is asked, as messages name it: `get ResourceClaim ml/trainer`.
+            take: Returns what is needed of the answer; whatever else is in it is dropped before another thread gets a large one.
             content_type: Form of what is sent.
             once: Whether a busy server is left alone.
 
@@ -199,40 +252,81 @@ class RequestSender:
         until = self._clock() + BUDGET
         number = 0
         while True:
-            try:
-                with self.transport.request(
-                    method,
-                    path,
-                    query or {},
-                    read_timeout=_READ_TIMEOUT,
-                    total_timeout=_TOTAL_TIMEOUT,
-                    body=content,
-                    content_type=content_type,
-                ) as response:
-                    status, pause = response.status, read_retry_after(response.headers.get("Retry-After"))
-                    said = self.transport.body(response, path)
-            except ClusterError as error:
-                failure = from_cluster_error(request, error)
-                self.contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
-                if method != "GET" or failure.status:
-                    raise failure from error
-                status, pause, said = 0, 0.0, b""
-            else:
-                if status == _TOO_MANY or status < _FAILS:
-                    self.contact.answered()
-                else:
-                    # Or a proxy in front of it.
-                    self.contact.failed(f"the API server fails: {status}", ours=False)
+            with self.large_answers.turn() as grew:
+                answer = self._ask(method, path, query or {}, content, content_type, request, grew, take)
+            if 0 < answer.status < _REFUSED:
+                if answer.failure is not None:
+                    raise answer.failure
+                taken: _Taken = answer.body
+                return taken
             # What was written may be there though the answer says that the server failed: who wrote looks first.
-            again = status in BUSY or not status if method == "GET" else status == _TOO_MANY
+            if method == "GET":
+                again = answer.status in BUSY or answer.failure is not None
+            else:
+                again = answer.status == _TOO_MANY
             if again and not once:
-                wanted = backoff(number, pause)
+                wanted = backoff(number, answer.retry_after)
                 again = self._clock() + wanted <= until and not self._wait(wanted)
             if once or not again:
-                if not status:
-                    raise failure
-                return Answer(status, *_read(said, status), retry_after=pause)
+                if answer.failure is not None:
+                    raise answer.failure
+                return take(answer)
             number += 1
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        content: bytes | None,
+        content_type: str,
+        request: str,
+        on_size: Callable[[int], None],
+        take: Callable[[Answer], Any],
+    ) -> Answer:
+        """Send a request once.
+
+        Returns:
+            What *take* returned as the body, or an answer of 400 and more. A failure that is worth another try, and what *take*
+            raised, is in the answer; any other is raised.
+        """
+        said = b""
+        try:
+            with self.transport.request(
+                method,
+                path,
+                query,
+                read_timeout=_READ_TIMEOUT,
+                total_timeout=_TOTAL_TIMEOUT,
+                body=content,
+                content_type=content_type,
+            ) as response:
+                status, pause = response.status, read_retry_after(response.headers.get("Retry-After"))
+                said = self.transport.body(response, path, on_size=on_size)
+                if count_parts(said) > MOST_PARTS:
+                    why = f"more than {MOST_PARTS} objects and lists"
+                    raise too_large(self.transport.account.server, path, why)
+        except ClusterError as error:
+            # The traceback has this frame.
+            said = b""
+            failure = from_cluster_error(request, error)
+            self.contact.failed(failure.problems[0].message, ours=failure.may_be_ours)
+            if method != "GET" or failure.status or failure.too_large:
+                raise failure from error
+            return Answer(0, None, failure=failure)
+        if status == _TOO_MANY or status < _FAILS:
+            self.contact.answered()
+        else:
+            # Or a proxy in front of it.
+            self.contact.failed(f"the API server fails: {status}", ours=False)
+        answer = Answer(status, *_read(said, status), retry_after=pause)
+        if status >= _REFUSED:
+            return answer
+        try:
+            return answer._replace(body=take(answer))
+        except PluginError as error:
+            # Without its traceback, whose frames have the whole answer for as long as the error is kept.
+            return Answer(status, None, failure=error.with_traceback(None))
 
 
 def _read(said: bytes, status: int) -> tuple[Any, str]:
@@ -240,6 +334,7 @@ def _read(said: bytes, status: int) -> tuple[Any, str]:
         body = json.loads(said)
     except (ValueError, RecursionError):
         return said[:200].decode("utf-8", "replace"), ""
-    if status < 400:
+    if status < _REFUSED:
         return body, ""
-    return text(mapping(body).get("message")) or str(body)[:200], text(mapping(body).get("reason"))
+    message = text(mapping(body).get("message"))[:_LONGEST_MESSAGE]
+    return message or str(body)[:200], text(mapping(body).get("reason"))[:_LONGEST_MESSAGE]

@@ -26,13 +26,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import grpc
-
 from dra_infra.errors import PluginError, Problem, ProblemsError
 from dra_infra.plugin.command.instance import KUBELETS
 from dra_infra.plugin.command.open_port import held, not_usable
 from dra_infra.plugin.command.settings import Address, Settings
 from dra_infra.plugin.disk import TEMPORARY, Folder
+from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import registration_pb2 as messages
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Sockets, registration_handler
@@ -52,20 +51,22 @@ def ask_kubelet(sockets: Sockets, *, seconds: float = SECONDS) -> str:
     """
     asked = threading.Event()
 
-    def get_info(_request: messages.InfoRequest, _context: grpc.ServicerContext) -> messages.PluginInfo:
+    async def get_info(_request: messages.InfoRequest, _context: object) -> messages.PluginInfo:
         asked.set()
         # A name of its own: the kubelet remembers what it could not register, by name, until the socket goes.
         return messages.PluginInfo(
             type=_TYPE, name=f"{_TYPE}.{sockets.driver}", supported_versions=["v1.None"]
         )
 
-    def notify(
-        _status: messages.RegistrationStatus, _context: grpc.ServicerContext
+    async def notify(
+        _status: messages.RegistrationStatus, _context: object
     ) -> messages.RegistrationStatusResponse:
         return messages.RegistrationStatusResponse()
 
     path = sockets.registry / f"check-{secrets.token_hex(4)}-reg.sock"
-    server = Server([path], [registration_handler(get_info, notify)], pool=Pool(2, "check"))
+    server = Server(
+        [path], [registration_handler(get_info, notify, Observer().malformed)], pool=Pool(2, "check")
+    )
     try:
         server.start()
         server.show(path)

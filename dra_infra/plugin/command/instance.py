@@ -102,6 +102,7 @@ def _make(folder: Path, mode: int, *, parents: bool = False) -> None:
 
 
 INSTANCES_FILE: Final = "instances"
+_NODE_FILE: Final = "node-instances"
 
 _SECONDS: Final = 5.0
 """Seconds for an answer of a socket on the same machine."""
@@ -112,10 +113,11 @@ class InstanceLock:
 
     Args:
         folder: That of the plugin's state.
+        name: Of the file.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / INSTANCES_FILE
+    def __init__(self, folder: Path, name: str = INSTANCES_FILE) -> None:
+        self._path = folder / name
         self._handle = -1
 
     def acquire(self) -> bool:
@@ -136,6 +138,42 @@ class InstanceLock:
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+
+class Instances:
+    """Locks by which instances of one driver on a node find each other, also those with other state folders.
+
+    Args:
+        paths: Folders of this instance, which have to be there.
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        self._folder = paths.sockets.folder
+        self._same_state = InstanceLock(paths.state)
+        self._same_node = InstanceLock(self._folder, _NODE_FILE)
+
+    def acquire(self) -> bool:
+        """Hold the locks; True where another instance with the same state folder is alive.
+
+        Raises:
+            PluginError: `plugin-already-running`, `plugin-folder-not-usable`.
+        """
+        _make(self._folder, 0o700)
+        others = self._same_state.acquire()
+        if self._same_node.acquire() and not others:
+            # Neither knows what the other prepared, so both would give the same devices.
+            raise PluginError.of(
+                path=str(self._folder),
+                code="plugin-already-running",
+                message="another instance of the plugin with another state folder is this driver on the node",
+                hint="end it first; instances of one driver have the same --state-folder",
+            )
+        return others
+
+    def release(self) -> None:
+        """Release the locks."""
+        self._same_state.release()
+        self._same_node.release()
 
 
 def refuse_others(sockets: Sockets, *, ours_alive: bool) -> None:

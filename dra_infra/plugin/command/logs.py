@@ -124,9 +124,10 @@ def set_context(fields: Mapping[str, Any]) -> None:
 
 
 class _RateLimit(logging.Filter):
-    """Lets through some lines a minute of each kind that strangers can bring about: those of libraries, and of peers.
+    """Lets through some lines a minute of each kind that strangers can cause: those of libraries, and of peers.
 
-    What it left out is counted in the next line of the kind. What a library says is one kind, whatever it says.
+    The next line of the kind has the number of lines that were left out. A kind never depends on a stranger's words: those
+    could make each line a kind of its own.
     """
 
     def __init__(self) -> None:
@@ -140,7 +141,7 @@ class _RateLimit(logging.Filter):
         # Who wants to read what libraries do wants all of it.
         if record.levelno <= logging.DEBUG or (is_ours and "peer" not in fields):
             return True
-        kind = (record.name, record.levelno, record.getMessage() if is_ours else "")
+        kind = (record.name, record.levelno, record.getMessage() if is_ours else _statement(record))
         now = time.monotonic()
         with self._lock:
             began, number = self._kinds.get(kind, (now, 0))
@@ -151,6 +152,12 @@ class _RateLimit(logging.Filter):
         if left_out:
             setattr(record, _FIELDS, {**fields, "left_out": left_out})
         return number < _MOST
+
+
+def _statement(record: logging.LogRecord) -> str:
+    """Return what stands for the statement of a library that logged *record*, so that one statement silences no other."""
+    # A text without arguments may be put together from anything. Compiled code, such as gRPC's, has no line of its own.
+    return str(record.msg) if record.args else f"{record.pathname}:{record.lineno}"
 
 
 class _Formatter(logging.Formatter):

@@ -67,6 +67,15 @@ class OperationLog(Observer):
         for problem in problems:
             log_problem(problem.severity, "noticed", problem)
 
+    def malformed(self, *, method: str, peer: str) -> None:
+        """As `Observer.malformed`."""
+        log_malformed(method=method, peer=peer)
+
+
+def log_malformed(*, method: str, peer: str) -> None:
+    """Write the line of a request that was refused; some a minute, because of its `peer`."""
+    log("warning", "a request is malformed", method=method, peer=peer)
+
 
 def _fields(operation: Operation) -> dict[str, str]:
     claim = operation.claim
@@ -111,6 +120,10 @@ class Observers(Observer):
     def noticed(self, problems: Sequence[Problem]) -> None:
         """As `Observer.noticed`."""
         self._notify(lambda each: each.noticed(problems))
+
+    def malformed(self, *, method: str, peer: str) -> None:
+        """As `Observer.malformed`."""
+        self._notify(lambda each: each.malformed(method=method, peer=peer))
 
     def _notify(self, what: Callable[[Observer], None]) -> None:
         for each in self._observers:

@@ -21,7 +21,7 @@ from dra_infra.plugin.back_end import Devices
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint
 from dra_infra.plugin.command.back_end_loading import LoadedBackEnd, driver_name, make_back_end
-from dra_infra.plugin.command.instance import InstanceLock, Paths, refuse_others
+from dra_infra.plugin.command.instance import Instances, Paths, refuse_others
 from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.operation_log import Observers, OperationLog
 from dra_infra.plugin.command.probes import ProbeServer, ask_itself
@@ -56,7 +56,7 @@ class Plugin:
         driver = driver_name(settings)
         self.paths = Paths.of(settings, driver)
         self.paths.make_ready()
-        self._instance_lock = InstanceLock(self.paths.state)
+        self._instances = Instances(self.paths)
         self._metrics = self._make_metrics(driver)
         self.observer = Observers(OperationLog(), *filter(None, [self._metrics]))
         loaded = make_back_end(settings, self.paths, self.observer.noticed)
@@ -111,8 +111,8 @@ class Plugin:
                 left running then.
         """
         with ExitStack() as running:
-            running.callback(self._instance_lock.release)
-            refuse_others(self.paths.sockets, ours_alive=self._instance_lock.acquire())
+            running.callback(self._instances.release)
+            refuse_others(self.paths.sockets, ours_alive=self._instances.acquire())
             self._serve_metrics(running)
             # Before the driver: who asks too early is told that it is not ready, not that nobody is there.
             self._serve_probes(running)

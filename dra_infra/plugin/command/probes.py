@@ -15,9 +15,11 @@ import grpc.aio
 
 from dra_infra.plugin.command.logs import log
 from dra_infra.plugin.command.open_port import FRESH, LARGEST, MOST, OpenPort, Shared, not_usable
+from dra_infra.plugin.command.operation_log import log_malformed
 from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.protocol import registration_pb2
+from dra_infra.plugin.service.methods import Method, service_handler
 from dra_infra.plugin.service.serving import not_made, run
 
 SERVICE: Final = "grpc.health.v1.Health"
@@ -88,13 +90,9 @@ class ProbeServer:
         self._inside.unlink(missing_ok=True)
 
     async def _start(self) -> grpc.aio.Server:
-        method = grpc.unary_unary_rpc_method_handler(
-            self._check,
-            messages.HealthCheckRequest.FromString,
-            messages.HealthCheckResponse.SerializeToString,
-        )
+        check = Method.unary(messages.HealthCheckRequest, self._check)
         server = grpc.aio.server(
-            handlers=[grpc.method_handlers_generic_handler(SERVICE, {"Check": method})],
+            handlers=[service_handler(SERVICE, {"Check": check}, log_malformed)],
             options=_OPTIONS,
             # More than there can be: calls that only begin must not keep a probe from its answer.
             maximum_concurrent_rpcs=_CALLS * MOST * 2,

@@ -19,6 +19,8 @@ from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.publishing.pool_changes import Changes
 
 _REMEMBERED: Final = 1000
+_LONGEST: Final = 100
+"""Characters of a UID or resource version that are remembered; those of API servers have at most 36."""
 
 
 class SliceWatch:
@@ -120,11 +122,12 @@ class SliceWatch:
 
 def _version(item: Mapping[str, Any]) -> tuple[str, str]:
     metadata = mapping(item.get("metadata"))
-    return text(metadata.get("uid")), text(metadata.get("resourceVersion"))
+    # As long as those of a server that does not lie.
+    return text(metadata.get("uid"))[:_LONGEST], text(metadata.get("resourceVersion"))[:_LONGEST]
 
 
 def _deletion(item: Mapping[str, Any]) -> tuple[str, str]:
-    return text(mapping(item.get("metadata")).get("uid")), "deleted"
+    return text(mapping(item.get("metadata")).get("uid"))[:_LONGEST], "deleted"
 
 
 Item = Mapping[str, Any]

@@ -17,6 +17,7 @@ from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import health_v1_pb2 as messages
+from dra_infra.plugin.service.methods import Method, service_handler
 
 SERVICES: Final = ("v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth")
 """Both versions have the same messages."""
@@ -70,14 +71,8 @@ class HealthService:
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service in both versions, for a server."""
-        methods = {
-            "NodeWatchResources": grpc.unary_stream_rpc_method_handler(
-                self._watch,
-                messages.NodeWatchResourcesRequest.FromString,
-                messages.NodeWatchResourcesResponse.SerializeToString,
-            )
-        }
-        return tuple(grpc.method_handlers_generic_handler(service, methods) for service in SERVICES)
+        methods = {"NodeWatchResources": Method.stream(messages.NodeWatchResourcesRequest, self._watch)}
+        return tuple(service_handler(service, methods, self._observer.malformed) for service in SERVICES)
 
     @property
     def watchers(self) -> int:

@@ -24,6 +24,7 @@ from dra_infra.plugin.failures import as_plugin_error
 from dra_infra.plugin.observing import Observer, Operation
 from dra_infra.plugin.preparations import Preparations
 from dra_infra.plugin.protocol import dra_v1_pb2 as messages
+from dra_infra.plugin.service.methods import Method, service_handler
 from dra_infra.plugin.service.serving import Pool
 
 LONGEST: Final = 800
@@ -188,20 +189,18 @@ class NodeService:
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service in both versions, for a server."""
         return tuple(
-            grpc.method_handlers_generic_handler(
+            service_handler(
                 service,
                 {
-                    "NodePrepareResources": grpc.unary_unary_rpc_method_handler(
+                    "NodePrepareResources": Method.unary(
+                        messages.NodePrepareResourcesRequest,
                         self._in_thread(partial(self._prepare, shares=shares)),
-                        messages.NodePrepareResourcesRequest.FromString,
-                        messages.NodePrepareResourcesResponse.SerializeToString,
                     ),
-                    "NodeUnprepareResources": grpc.unary_unary_rpc_method_handler(
-                        self._in_thread(self._release),
-                        messages.NodeUnprepareResourcesRequest.FromString,
-                        messages.NodeUnprepareResourcesResponse.SerializeToString,
+                    "NodeUnprepareResources": Method.unary(
+                        messages.NodeUnprepareResourcesRequest, self._in_thread(self._release)
                     ),
                 },
+                self._observer.malformed,
             )
             for service, shares in VERSIONS.items()
         )

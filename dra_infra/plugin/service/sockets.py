@@ -15,7 +15,7 @@ import socket
 import stat
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.disk import not_usable
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import registration_pb2 as messages
+from dra_infra.plugin.service.methods import Method, OnMalformed, service_handler
 
 LONGEST: Final = 107
 """Bytes of a socket's path: the kernel's field has 108, and a zero ends it (unix(7))."""
@@ -149,22 +150,19 @@ VERSIONS: Final = ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", 
 """The kubelet takes the first that it knows, in our order (validateSupportedServices of pkg/kubelet/cm/dra/plugin)."""
 
 
+GetInfo = Callable[[messages.InfoRequest, Any], Awaitable[messages.PluginInfo]]
+Notify = Callable[[messages.RegistrationStatus, Any], Awaitable[messages.RegistrationStatusResponse]]
+
+
 def registration_handler(
-    get_info: Callable[..., messages.PluginInfo],
-    notify: Callable[..., messages.RegistrationStatusResponse],
+    get_info: GetInfo, notify: Notify, on_malformed: OnMalformed
 ) -> grpc.GenericRpcHandler[Any, Any]:
     """The service Registration with these methods."""
     methods = {
-        "GetInfo": grpc.unary_unary_rpc_method_handler(
-            get_info, messages.InfoRequest.FromString, messages.PluginInfo.SerializeToString
-        ),
-        "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(
-            notify,
-            messages.RegistrationStatus.FromString,
-            messages.RegistrationStatusResponse.SerializeToString,
-        ),
+        "GetInfo": Method.unary(messages.InfoRequest, get_info),
+        "NotifyRegistrationStatus": Method.unary(messages.RegistrationStatus, notify),
     }
-    return grpc.method_handlers_generic_handler(_SERVICE, methods)
+    return service_handler(_SERVICE, methods, on_malformed)
 
 
 class Registration:
@@ -184,15 +182,13 @@ class Registration:
 
     def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
         """The service, for a server."""
-        return (registration_handler(self._get_info, self._notify),)
+        return (registration_handler(self._get_info, self._notify, self._observer.malformed),)
 
-    def _get_info(
-        self, _request: messages.InfoRequest, _context: grpc.ServicerContext
-    ) -> messages.PluginInfo:
+    async def _get_info(self, _request: messages.InfoRequest, _context: object) -> messages.PluginInfo:
         return self._info
 
-    def _notify(
-        self, status: messages.RegistrationStatus, _context: grpc.ServicerContext
+    async def _notify(
+        self, status: messages.RegistrationStatus, _context: object
     ) -> messages.RegistrationStatusResponse:
         self.registered = status.plugin_registered
         self._observer.registered(registered=status.plugin_registered, text=status.error)

@@ -13,9 +13,10 @@ from dra_infra.catalog.charts import bare_version, chart_name_of, charts
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import SECRET, UNKNOWN, ProgramRelease, group_of
+from dra_infra.program_objects import ProgramRelease, group_of
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
 from dra_infra.specs.platform.driver_rules import check_upgrade
@@ -84,7 +85,7 @@ def _find_driver_steps(
     ):
         return
     values = _values(new, chosen)
-    if values.get("nameOverride") in (UNKNOWN, SECRET):
+    if is_marker(values.get("nameOverride")):
         return
     has_crds = any(
         ref.kind == "CustomResourceDefinition" and ref.name.endswith(f".{_CRD_GROUP}")
@@ -118,7 +119,7 @@ def _kernel_driver(release: ProgramRelease, chosen: ChosenRelease) -> str:
         return ""
     written = values.get("driver.version") if values.is_written("driver.version") else None
     if isinstance(written, str) and written:
-        return written if written not in (UNKNOWN, SECRET) else ""
+        return "" if is_marker(written) else written
     known = chosen.chart.versions.get(chosen.version)
     return known.kernel_driver if known else ""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pod_security import ENFORCE, LEVELS, enforced_level
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import ProgramObject, get_field, group_of
@@ -13,8 +14,6 @@ from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
 
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
-_LEVEL_LABEL: Final = "pod-security.kubernetes.io/enforce"
-_LEVELS: Final = ("restricted", "baseline", "privileged")
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -108,21 +107,18 @@ def _find_namespace(old: ProgramObject | None, new: ProgramObject) -> Iterator[D
             message=f"gets the label {ADMIN_LABEL}: whoever may create claims in it sees the devices of all others",
             hint="keep ordinary users out of the namespace",
         )
-    levels = [_level(labels) for labels in (before, after)]
+    # A level that is known only after `pulumi up` may be any.
+    was, now = (enforced_level(labels) or "privileged" for labels in (before, after))
     # A namespace that is new takes nothing back that was forbidden before.
-    if old is not None and levels[1] > levels[0]:
-        was, now = (_LEVELS[level] for level in levels)
+    if old is not None and LEVELS.index(now) < LEVELS.index(was):
         yield Danger(
             who=new.ref,
             code="rights-widened",
-            message=f"lets {now} pods in, and only {was} ones until now ({_LEVEL_LABEL})",
+            message=f"lets {now} pods in, and only {was} ones until now ({ENFORCE})",
+            hint=""
+            if now != "privileged"
+            else "a privileged pod takes its node and all devices of it without a claim; keep the label",
         )
-
-
-def _level(labels: Mapping[str, Any]) -> int:
-    # Without the label everything is let in, unless the API server is configured otherwise.
-    level = labels.get(_LEVEL_LABEL, "privileged")
-    return _LEVELS.index(level) if level in _LEVELS else len(_LEVELS) - 1
 
 
 def _labels(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

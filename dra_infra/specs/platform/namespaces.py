@@ -11,13 +11,11 @@ from typing import Any, Final, NamedTuple
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.pod_security import ENFORCE, MODES, PREFIX
 from dra_infra.specs.arguments import check_labels, check_namespace, is_output, shorten, wrong_type
 from dra_infra.specs.platform.values import Values
 
-_ENFORCE: Final = "pod-security.kubernetes.io/enforce"
-PRIVILEGED: Final[Mapping[str, str]] = {
-    f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")
-}
+PRIVILEGED: Final[Mapping[str, str]] = {f"{PREFIX}{mode}": "privileged" for mode in MODES}
 """Labels under which the API server takes pods with host paths and privileges (Pod Security Admission)."""
 
 ALWAYS_THERE: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
@@ -76,10 +74,10 @@ def choose_namespace(
 
 def check_pod_security(path: str, labels: object, *, why: str) -> Iterator[Problem]:
     """Checks that labels of a Namespace let pods of a driver in, who need it for *why*: `namespace-refused`."""
-    level = mapping(labels).get(_ENFORCE, "privileged")
+    level = mapping(labels).get(ENFORCE, "privileged")
     if not is_output(level) and level != "privileged":
-        message = f"{_ENFORCE}={shorten(level)} keeps the pods out: {why}"
-        hint = f"leave {_ENFORCE} out: it is set to privileged"
+        message = f"{ENFORCE}={shorten(level)} keeps the pods out: {why}"
+        hint = f"leave {ENFORCE} out: it is set to privileged"
         yield Problem(path=path, code="namespace-refused", message=message, hint=hint)
 
 

@@ -36,7 +36,7 @@ _PARTS: Final = (
     # What is no character, or no one knows which.
     *map(chr, (0xD800, 0xDFFF, 0xFFFE, 0xFDD0, 0x1FFFF, 0xE000, 0x0378)),
     # What ends a line, and what a runner reads as a command.
-    *("\u2028", "\u2029", "\n::error::pwned", "\n  ::add-mask::pwned", "##[error]pwned", "%0A::error::pwned"),
+    *("\u2028", "\u2029", "\n::error::pwned", "\n  ::warning::pwned", "##[error]pwned", "%0A::error::pwned"),
     ",title=x::pwned\r\n::warning::pwned",
 )
 

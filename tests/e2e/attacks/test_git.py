@@ -486,3 +486,66 @@ def test_what_is_no_base_is_not_fetched(attack: Attack, tmp_path: Path, variable
     given = {"DRA_INFRA_FETCH_URL": f"file://{attack.top}", **variables}
     result = checkout_of_base(tmp_path / "base", tmp_path, **given)
     assert (result.returncode, "[base-not-found]" in result.stderr) == (2, True), result.stderr
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12\n"
+
+
+def trusted(folder: Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", str(ROOT / "ci" / "trusted.sh"), str(folder)],
+        cwd=cwd,
+        env=clean_environment(**{"DRA_INFRA_FETCH_TOKEN": TOKEN, **variables}),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_server_of_large_files_that_the_repository_names_is_asked_by_nobody(attack: Attack, tmp_path: Path):
+    top = attack.top
+    (top / "infra" / "large.yaml").write_text(LFS % ("0" * 64))
+    (top / ".gitattributes").write_text("* filter=lfs diff=lfs merge=lfs -text\n")
+    (top / ".lfsconfig").write_text(
+        f"[lfs]\n\turl = {attack.listener.url}/lfs\n[remote]\n\tlfsdefault = evil\n"
+    )
+    git(top, "add", "--all")
+    git(top, "commit", "--quiet", "--message", "large files")
+    # As runners of GitHub have it for every repository: what stands for git-lfs says who called it.
+    home = tmp_path / "home"
+    home.mkdir()
+    calls = "".join(
+        f'\t{each} = "{attack.trap.command(f"lfs {each}")}"\n' for each in ("clean", "smudge", "process")
+    )
+    (home / ".gitconfig").write_text(f'[filter "lfs"]\n\trequired = true\n{calls}')
+    environment = {"HOME": str(home), "DRA_INFRA_FETCH_URL": f"file://{top}"}
+    (top / "infra" / "map.yaml").write_text(MANIFEST % "new")
+    answer = review(top, "infra", "--base", "HEAD", "--format", "json", HOME=str(home))
+    based = base(top, DRA_INFRA_PATH="infra", DRA_INFRA_BASE="HEAD", **environment)
+    checkout = trusted(
+        tmp_path / "trusted", tmp_path, DRA_INFRA_BASE=git(top, "rev-parse", "HEAD"), **environment
+    )
+    if not attack.sprung():
+        # A file that was not fetched is no empty file: there is no answer.
+        assert "lfs-pointer" in answer.stderr + answer.stdout
+        assert based.stdout.strip() == git(top, "rev-parse", "HEAD"), based.stderr
+        assert checkout.returncode == 0, checkout.stderr
+        assert (tmp_path / "trusted" / "infra" / "large.yaml").read_text() == LFS % ("0" * 64)
+
+
+def test_what_a_partial_clone_lacks_is_fetched_from_no_address(attack: Attack, tmp_path: Path):
+    top, clone = attack.top, tmp_path / "clone"
+    (top / "infra" / "map.yaml").write_text(MANIFEST % "newer")
+    git(top, "commit", "--quiet", "--all", "--message", "second")
+    git(top, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--filter=blob:none", f"file://{top}", str(clone))
+    # An earlier step, or who wrote the settings, has missing objects come from elsewhere.
+    git(clone, "config", "remote.origin.url", f"{attack.listener.url}/x.git")
+    assert "?" in git(clone, "rev-list", "--objects", "--missing=print", "HEAD~")
+    variables = {"DRA_INFRA_FETCH_URL": f"file://{top}", "DRA_INFRA_PATH": "infra", "DRA_INFRA_BASE": "HEAD~"}
+    based = base(clone, **variables)
+    answer = review(clone, "infra", "--base", "HEAD~")
+    if not attack.sprung():
+        assert based.stdout.strip() == git(top, "rev-parse", "HEAD~"), based.stderr
+        assert (answer.returncode, "[base-not-archived]" in answer.stderr) == (2, True), answer.stderr

@@ -69,8 +69,14 @@ class Scene:
         self.machine, self.front, self.api, self.volume = machine, front, api, volume
         self.probes = 0
 
-    def start(self, *program: str, **user: str) -> None:
-        """Start the plugin with a kubeconfig that names files, and wait until it has published."""
+    def start(self, *program: str, server_name: str = "", **user: object) -> None:
+        """Start the plugin with a kubeconfig that names files, and wait until it has published.
+
+        Args:
+            program: What runs it, where that is not the command itself.
+            server_name: Whom the server's certificate has to be for, in place of its address.
+            user: Credentials beside the file of the token, which is taken where there is no exec plugin.
+        """
         named = {
             "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
@@ -80,10 +86,16 @@ class Scene:
                     "cluster": {
                         "server": self.front.url,
                         "certificate-authority": f"{self.volume.folder}/ca",
+                        **({"tls-server-name": server_name} if server_name else {}),
                     },
                 }
             ],
-            "users": [{"name": "test", "user": {"tokenFile": f"{self.volume.folder}/token", **user}}],
+            "users": [
+                {
+                    "name": "test",
+                    "user": user if "exec" in user else {"tokenFile": f"{self.volume.folder}/token", **user},
+                }
+            ],
         }
         self.machine.kubeconfig.write_text(json.dumps(named))
         words = ("--health-address", "127.0.0.1:0", "--log-format", "json")
@@ -239,3 +251,77 @@ def test_a_server_that_the_plugin_alone_does_not_know_has_it_started_anew(
     loot.add_if(content, "a plugin that is alive for ever and knows no API server")
     scene.front.show(authorities[0].issue("server"))
     loot.add_if(not soon(lambda: scene.probe("liveness") == "SERVING"), "a restart where all is well again")
+
+
+CERTIFICATES_OF_OTHERS = {
+    "another address": ("IP:127.0.0.2", 2),
+    "a name": ("DNS:localhost", 2),
+    "the address as a name": ("DNS:127.0.0.1", 2),
+    "every name": ("DNS:*", 2),
+    "a wildcard over addresses": ("DNS:*.0.0.1", 2),
+    "a common name alone": ("", 2),
+    "a certificate that has run out": ("IP:127.0.0.1", -1),
+}
+
+
+@pytest.mark.parametrize("certificate", CERTIFICATES_OF_OTHERS)
+def test_a_certificate_for_somebody_else_is_told_no_token(
+    scene: Scene, loot: Loot, authorities: tuple[Authority, Authority], certificate: str
+) -> None:
+    """The authority of the cluster signs certificates of kubelets and others too."""
+    names, days = CERTIFICATES_OF_OTHERS[certificate]
+    scene.start()
+    # The common name is the right address: no client looks at it any more.
+    scene.front.show(authorities[0].issue("127.0.0.1", names=names, days=days))
+    told = soon(lambda: "CERTIFICATE_VERIFY_FAILED" in scene.machine.log.read_text())
+    loot.add_if(not told, "a plugin that says nothing")
+    for each in scene.front.tokens:
+        loot.add(f"the token {each}")
+    scene.front.show(authorities[0].issue("server"))
+    loot.add_if(not scene.published(), "a plugin that does not come back")
+
+
+def test_the_name_that_the_kubeconfig_gives_counts_in_place_of_the_address(
+    scene: Scene, loot: Loot, authorities: tuple[Authority, Authority]
+) -> None:
+    scene.front.show(authorities[0].issue("api", names="DNS:api.internal.example"))
+    scene.start(server_name="api.internal.example")
+    for names in ("IP:127.0.0.1", "DNS:*.example", "DNS:internal.example"):
+        scene.front.show(authorities[0].issue("other", names=names))
+        before = len(scene.machine.log.read_text())
+        told = soon(
+            lambda before=before: "CERTIFICATE_VERIFY_FAILED" in scene.machine.log.read_text()[before:]
+        )
+        loot.add_if(not told, f"trust in a certificate for {names}")
+        for each in scene.front.tokens:
+            loot.add(f"the token {each} by a certificate for {names}")
+    scene.front.show(authorities[0].issue("api", names="DNS:*.internal.example"))
+    loot.add_if(not scene.published(), "a plugin that does not know a wildcard for its server")
+
+
+def test_a_token_that_has_run_out_is_read_again(scene: Scene, loot: Loot) -> None:
+    scene.start()
+    claim = scene.machine.allocate(1, "gpu-0")
+    # The server takes the old one no more, and the file has it still.
+    scene.front.token = SECOND
+    told = soon(lambda: "api-unauthorized" in str(scene.machine.prepare(claim).error))
+    loot.add_if(not told, "a claim that was read with a token that has run out")
+    scene.volume.write(ca=(scene.volume.folder / "ca").read_text(), token=SECOND)
+    loot.add_if(not scene.published(), "a plugin that is lost once the new token is in its file")
+
+
+def test_an_exec_plugin_is_asked_again_when_its_token_has_run_out(scene: Scene, loot: Loot) -> None:
+    said = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    # A time long gone, as on a machine whose clock was set back and forth: the server's refusal counts, and no clock.
+    status = {"expirationTimestamp": "2001-01-01T00:00:00Z", "token": FIRST}
+    answer = scene.volume.folder / "answer"
+    ca = (scene.volume.folder / "ca").read_text()
+    scene.volume.write(ca=ca, answer=json.dumps({**said, "status": status}))
+    runs = scene.volume.folder.parent / "runs"
+    script = f"echo run >> {runs}; cat {answer}"
+    command = {"apiVersion": said["apiVersion"], "command": "/bin/sh", "args": ["-c", script]}
+    scene.start(exec={**command, "interactiveMode": "Never"})
+    loot.add_if(len(runs.read_text().splitlines()) != 1, "more runs of the exec plugin than refusals")
+    scene.volume.write(ca=ca, answer=json.dumps({**said, "status": {**status, "token": SECOND}}))
+    scene.front.token = SECOND
+    loot.add_if(not scene.published(), "a plugin that shows a token that has run out")

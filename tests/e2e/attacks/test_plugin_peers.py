@@ -22,6 +22,8 @@ import grpc
 import pytest
 
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
+from dra_infra.plugin.service.health import SERVICES
+from dra_infra.plugin.service.node import VERSIONS
 from tests.e2e.attacks.conftest import Loot
 from tests.unit.plugin.whole_plugin import Machine, machine_in, wait_until
 
@@ -32,6 +34,9 @@ DATA, HEADERS, RST, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
 END_STREAM, END_HEADERS = 1, 4
 PATIENCE = 10.0
 """Seconds that a probe gets, as that of `NodePlugin` does."""
+
+PREPARING = ("NodePrepareResources", "NodeUnprepareResources")
+REGISTERING = ("GetInfo", "NotifyRegistrationStatus")
 
 MOST_FILES = 600
 MOST_THREADS = 60
@@ -207,6 +212,10 @@ def note(target: Target, loot: Loot) -> None:
     loot.add_if(
         odd := [each for each in target.lines if not is_json(each)], f"lines that are no JSON: {odd[:2]}"
     )
+    loot.add_if(
+        traces := [each for each in target.lines if '"trace":' in each],
+        f"{len(traces)} lines with a traceback: {traces[:1]}",
+    )
 
 
 def is_json(line: str) -> bool:
@@ -370,3 +379,43 @@ def test_those_who_hold_on_are_let_go(target: Target, loot: Loot, open_sockets: 
                 each.send(b"P")
         time.sleep(0.1)
     loot.add_if(held := sum(map(is_open, clients)), f"{held} connections for as long as it likes")
+
+
+MALFORMED = b"\x0a\xff\xff\xff\x0f"
+"""A field whose length is more than there is."""
+
+
+def refusal(channel: grpc.Channel, method: str, request: bytes = MALFORMED) -> str:
+    """Status of a call whose request is no message."""
+    call = channel.unary_unary(method)
+    try:
+        call(request, timeout=PATIENCE)
+    except grpc.RpcError as error:
+        return str(error.code().name)
+    return "OK"
+
+
+def test_questions_that_are_no_message(target: Target, loot: Loot) -> None:
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    statuses = set()
+    for _ in range(300):
+        with grpc.insecure_channel(f"127.0.0.1:{target.health}", options) as channel:
+            statuses |= {refusal(channel, "/grpc.health.v1.Health/Check") for _ in range(2)}
+    loot.add_if(statuses != {"INVALID_ARGUMENT"}, f"the answers {statuses}")
+    note(target, loot)
+
+
+def test_calls_of_the_kubelet_that_are_no_message(target: Target, loot: Loot) -> None:
+    """By whoever may open the kubelet's sockets: root of the node, or a kubelet of another version."""
+    machine = target.machine
+    (registration,) = machine.kubelet.registry.glob("*.sock")
+    claims = [f"/{each}/{name}" for each in VERSIONS for name in PREPARING]
+    health = [f"/{each}/NodeWatchResources" for each in SERVICES]
+    registering = [f"/pluginregistration.Registration/{name}" for name in REGISTERING]
+    for path, methods in ((machine.state / "dra.sock", [*claims, *health]), (registration, registering)):
+        with grpc.insecure_channel(f"unix:{path}") as channel:
+            for method in methods:
+                # Each of them more often than lines of one kind are written in a minute.
+                statuses = {refusal(channel, method) for _ in range(25)}
+                loot.add_if(statuses != {"INVALID_ARGUMENT"}, f"the answers {statuses} of {method}")
+    note(target, loot)

@@ -535,8 +535,8 @@ def test_a_job_that_leaves_no_head_opens_the_gate_or_leaves_an_older_verdict(
         b"",
         b"{}",
         b"[" * 200_000,
-        b'{"format": "dra-infra/compiled/1", "kind": "manifests", "files": {"../../../../../../tmp/dra-infra-pwned": "eA=="}}',
-        b'{"format": "dra-infra/compiled/1", "kind": "program", "failed": []}',
+        b'{"format": "dra-infra/compiled/2", "kind": "manifests", "files": {"../../../../../../tmp/dra-infra-pwned": "eA=="}}',
+        b'{"format": "dra-infra/compiled/2", "kind": "program", "failed": []}',
     ],
     ids=["nothing", "no record", "deep", "a path that leads out", "no reason"],
 )
@@ -583,3 +583,41 @@ def test_gitlabs_second_job_runs_something_of_the_merge_request(
     assert job.code == 1, job.log
     loot.add_if(mark.exists(), "code of its own in the job with the token")
     loot.add_secrets("the log", compiled.log + job.log, token, "glcbt-planted0123456789")
+
+
+BACK_END = """
+import os, zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    open({mark!r}, "w").write("\\n".join(os.environ))
+    name = "planted-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("planted-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: planted\\nVersion: 1.0\\n")
+        wheel.writestr("planted-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("planted-1.0.dist-info/RECORD", "")
+    return name
+"""
+
+
+def test_a_package_of_the_merge_request_learns_where_dra_infra_is_fetched_from(
+    sample: Sample, action: Path, loot: Loot, tmp_path: Path
+):
+    git(action, "branch", "--force", "v1")
+    mark = tmp_path / "environment"
+    build = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    package = {"pyproject.toml": build, "backend.py": BACK_END.format(mark=str(mark))}
+    head, _ = write(
+        sample,
+        {
+            **{f"package/{name}": text for name, text in package.items()},
+            "requirements.txt": f"planted @ file://{sample.folder}/compile/package\n",
+        },
+    )
+    with serving(LocalForge(repository="7", number=3)) as forge:
+        gitlab = GitLab(sample=sample, forge=forge, source=action, folder=tmp_path)
+        job = gitlab.compile(head, DRA_INFRA_REQUIREMENTS="requirements.txt")
+    assert job.code == 0, job.log
+    names = mark.read_text().split()
+    # The address may hold credentials.
+    loot.add_if("DRA_INFRA_SOURCE" in names, "the address that dra-infra is fetched from")
+    loot.add_if("CI_JOB_TOKEN" in names, "the token of the job")

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from tests.e2e.attacks.conftest import Loot
+from tests.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Filled, Kind, claim, filled
 from tests.planted_secrets import PLANTED, Manifest, Planted, made_up
 from tests.unit.forge.local_forge import LocalForge, serving
 
@@ -256,6 +257,76 @@ def test_simulate_and_explain_show_no_planted_secret(place: Workplace, loot: Loo
         assert name in answer.out, answer.err
         for planted in PLANTED:
             take(loot, {f"{command} out": answer.out, f"{command} err": answer.err}, planted, "new")
+
+
+def kinds(side: str) -> list[tuple[Kind, Filled, Manifest]]:
+    """Each kind of public rules in an object, each in another place than the one before it."""
+    found = []
+    for index, kind in enumerate(KINDS):
+        places = [*PLACES.values(), *(PLACES_OF_TOKENS.values() if kind.is_token else ())]
+        example = filled(kind.line, f"{kind.rule} {side}")
+        manifest = places[index % len(places)](example.line)
+        metadata = {**manifest["metadata"], "name": f"kind-{index}"}
+        found.append((kind, example, {**manifest, "metadata": metadata}))
+    return found
+
+
+def take_kinds(loot: Loot, seen: Mapping[str, str], *sides: str) -> None:
+    """Take the kinds of secrets that *seen* shows."""
+    for side in sides:
+        for kind, example, _ in kinds(side):
+            for where, text in seen.items():
+                loot.add_if(bool(example.shown(text)), f"{kind.rule} in {where}")
+
+
+def test_no_report_shows_a_secret_of_a_kind_that_public_rules_find(place: Workplace, loot: Loot) -> None:
+    place.write("k/all.yaml", yaml.safe_dump_all(each for *_, each in kinds("old")))
+    place.commit()
+    place.write("k/all.yaml", yaml.safe_dump_all(each for *_, each in kinds("new")))
+    answer, seen = place.review("k")
+    assert len(json.loads(seen["json"])["changes"]) == len(KINDS), answer.err
+    take_kinds(loot, seen, "old", "new")
+
+
+def test_validate_hides_the_secret_of_an_expression(place: Workplace, loot: Loot) -> None:
+    # Each expression is wrong at its end, so that each is quoted.
+    lines = [
+        "device.attributes['a'].password == '@@' && nope",
+        "'@@' != device.attributes['a'].apiKey + 1",
+        "password('@@')",
+    ]
+    secrets = [made_up(line, 12) for line in lines]
+    expressions = [line.replace("@@", secret) for line, secret in zip(lines, secrets, strict=True)]
+    tokens = [(kind, filled(kind.line, kind.rule)) for kind in KINDS if kind.is_token]
+    expressions += [f"device.driver == {json.dumps(example.line)} && 1" for _, example in tokens]
+    place.write("k/all.yaml", yaml.safe_dump_all(map(claim, expressions)))
+    place.commit()
+    seen = {}
+    for form in VALIDATION_FORMS:
+        answer = place.run("validate", "k", "--format", form)
+        seen |= {f"{form}, out": answer.out, f"{form}, err": answer.err}
+        assert "undeclared reference" in answer.out + answer.err
+    seen |= place.review("k")[1]
+    for where, text in seen.items():
+        loot.add_secrets(where, text, *secrets)
+        for kind, example in tokens:
+            loot.add_if(bool(example.shown(text)), f"{kind.rule} in {where}")
+
+
+def test_no_message_of_a_failing_program_shows_a_secret_of_a_kind(place: Workplace, loot: Loot) -> None:
+    place.write("Pulumi.yaml", "name: app\nruntime: python\n")
+    place.write("__main__.py", PROGRAM % "old")
+    place.commit()
+    for kind, example, _ in kinds("program"):
+        place.write(
+            "__main__.py",
+            PROGRAM % "new" + f"raise ValueError({example.line!r}, {{'a': {example.line!r}}})\n",
+        )
+        if KINDS.index(kind) % 60 == 0:
+            answer, seen = place.review("--base", "HEAD")
+            assert answer.code in {1, 2}
+            for where, text in seen.items():
+                loot.add_if(bool(example.shown(text)), f"{kind.rule} in {where}")
 
 
 def texts(value: object) -> Iterator[str]:

@@ -23,7 +23,7 @@ from tools.cluster import ControlPlane
 from tools.cluster.connection import tls_context
 
 _BEARER = re.compile(rb"(?<=Authorization: Bearer )\S+")
-_CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+_CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,31 @@ class Authority:
     def make(cls, folder: Path, name: str) -> Authority:
         """One of its own name."""
         made = cls(folder / f"{name}.crt", folder / f"{name}.key")
-        _openssl(*_CURVE, "-subj", f"/CN={name}", "-keyout", made.key, "-out", made.certificate)
+        days = ("-days", 2)
+        subject = ("-subj", f"/CN={name}")
+        _openssl("req", "-x509", *_CURVE, *days, *subject, "-keyout", made.key, "-out", made.certificate)
         return made
 
-    def issue(self, name: str) -> tuple[Path, Path]:
-        """A certificate for this machine, and its key."""
-        certificate, key = (self.key.with_name(f"{name}.{self.key.stem}.{end}") for end in ("crt", "key"))
-        names = ("-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE")
-        signed = ("-CA", self.certificate, "-CAkey", self.key)
-        _openssl(*_CURVE, *signed, *names, "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
+    def issue(self, name: str, *, names: str = "IP:127.0.0.1", days: int = 2) -> tuple[Path, Path]:
+        """A certificate, and its key.
+
+        Args:
+            name: The subject's common name, and the files' name.
+            names: Whom it is for, as OpenSSL's subjectAltName; empty for a certificate with a common name alone.
+            days: For which it is good from now on; one that has run out has fewer than none.
+        """
+        certificate, key, request = (
+            self.key.with_name(f"{name}.{self.key.stem}.{end}") for end in ("crt", "key", "csr")
+        )
+        for_whom = ("-addext", f"subjectAltName={names}") if names else ()
+        _openssl("req", "-new", *_CURVE, *for_whom, "-subj", f"/CN={name}", "-keyout", key, "-out", request)
+        signed = ("-CA", self.certificate, "-CAkey", self.key, "-copy_extensions", "copy", "-days", days)
+        _openssl("x509", "-req", "-in", request, *signed, "-out", certificate)
         return certificate, key
 
 
 def _openssl(*words: object) -> None:
-    subprocess.run(["openssl", "req", "-x509", *map(str, words)], check=True, capture_output=True)
+    subprocess.run(["openssl", *map(str, words)], check=True, capture_output=True)
 
 
 class _Shown(NamedTuple):

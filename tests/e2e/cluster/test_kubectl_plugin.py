@@ -17,20 +17,17 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[3]
 Kubectl = Callable[..., subprocess.CompletedProcess[str]]
-STARTER = "#!{python}\nimport sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+WHEEL = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+SCRIPTS = WHEEL["shared-scripts"]
 
 
 @pytest.fixture
 def kubectl(
     binaries: Callable[[str], Path], tmp_path: Path
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs kubectl with the package's commands on PATH, written as installers write them."""
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    for name, place in scripts.items():
-        module, _, function = place.partition(":")
-        script = tmp_path / name
-        script.write_text(STARTER.format(python=sys.executable, module=module, function=function))
-        script.chmod(0o755)
+    """Runs kubectl with the package's commands on PATH, by links as `uv tool install` and `pipx` make them."""
+    for name in SCRIPTS.values():
+        (tmp_path / name).symlink_to(Path(sys.executable).parent / name)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {

@@ -67,7 +67,7 @@ def make_namespaces(api: Api, manifests: Iterable[Mapping[str, Any]]) -> None:
 def definitions(folder: Path) -> list[Manifest]:
     """The CustomResourceDefinitions in *folder*."""
     files = sorted(folder.glob("*.yaml"))
-    found = [each for file in files for each in yaml.safe_load_all(file.read_text()) if each]
+    found = [each for file in files for each in yaml.load_all(file.read_text(), yaml.CSafeLoader) if each]
     return [each for each in found if each["kind"] == "CustomResourceDefinition"]
 
 

@@ -90,6 +90,10 @@ def pod(namespace: str = "vision", **container: Any) -> Manifest:
     }
 
 
+def with_spec(manifest: Manifest, **more: Any) -> Manifest:
+    return {**manifest, "spec": {**manifest["spec"], **more}}
+
+
 def rules(
     *resources: str, group: str = "resource.k8s.io", versions: tuple[str, ...] = ("v1",), **more: Any
 ) -> Manifest:
@@ -586,6 +590,35 @@ CASES: Final[dict[str, Case]] = {
             (pod(resources={"limits": {"cpu": 3}, "requests": {"cpu": "1500m"}}), "pass"),
             (pod(resources={"limits": {"cpu": "4000m"}}), "deny"),
         ],
+    ),
+    "volumes and nodes of pods": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [
+                validation(
+                    "object.spec.?volumes.orValue([]).all(v, !has(v.hostPath) || v.hostPath.path == '/mnt')",
+                    "",
+                    "object.spec.?volumes.orValue([]).filter(v, has(v.hostPath)).map(v, v.hostPath.path).join(' ')",
+                ),
+                validation("object.spec.?nodeName.orValue('') == ''", "", "'not ' + object.spec.nodeName"),
+            ],
+        },
+        DENY,
+        [
+            (pod(), "pass"),
+            (with_spec(pod(), volumes=[{"name": "v"}]), "pass"),
+            (with_spec(pod(), volumes=[{"name": "v", "hostPath": {"path": "/mnt"}}]), "pass"),
+            (with_spec(pod(), volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "deny"),
+            (with_spec(pod(), nodeName="n"), "deny"),
+        ],
+    ),
+    "whether pods have volumes": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [validation("has(object.spec.volumes)")],
+        },
+        DENY,
+        [(pod(), "undecided"), (with_spec(pod(), automountServiceAccountToken=False), "deny")],
     ),
     "what a limit range fills into pods": Case(
         {

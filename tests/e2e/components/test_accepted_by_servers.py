@@ -114,7 +114,7 @@ def test_an_example_is_taken_by_the_server_of_every_minor(example, minor, server
     if any(each["kind"] == FOREIGN for each in manifests):
         define(server, definitions(request.getfixturevalue("folder_of_crds") / CRDS["0.5"]))
     kinds = {(each["apiVersion"].partition("/")[0], each["kind"]) for each in manifests}
-    of_kinds = (each for module in workload_crds.load() for each in module.definitions())
+    of_kinds = workload_crds.all_definitions()
     define(
         server, [each for each in of_kinds if (each["spec"]["group"], each["spec"]["names"]["kind"]) in kinds]
     )

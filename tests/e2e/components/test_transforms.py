@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.program.surroundings import SIGNATURE_KEY
 from dra_infra.program.synth import synth
 from tests.e2e.lab import Lab
@@ -77,10 +78,10 @@ _MADE_UP = re.compile(r"(maker|unnamed|without-metadata)-[0-9a-f]{8}")
 def shown(value: Any) -> Any:
     """*value* of the engine as a program's objects show it."""
     if isinstance(value, str):
-        return "[unknown]" if value == UNKNOWN_STRING else _MADE_UP.sub(r"\1-*", value)
+        return UNKNOWN if value == UNKNOWN_STRING else _MADE_UP.sub(r"\1-*", value)
     if isinstance(value, dict):
         if SIGNATURE_KEY in value:
-            return "[secret]"
+            return SECRET
         return {key: shown(item) for key, item in value.items()}
     return [shown(item) for item in value] if isinstance(value, list) else value
 

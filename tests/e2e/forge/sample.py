@@ -31,7 +31,7 @@ def git(folder: Path, *arguments: str) -> str:
 def source_of_dra_infra(folder: Path) -> Path:
     """What a forge gives out as dra-infra: the files of this checkout that the action needs, as one commit."""
     folder.mkdir()
-    for name in ("dra_infra", "ci", "compile", "requirements"):
+    for name in ("bin", "dra_infra", "ci", "compile", "requirements"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "action.yml", folder)
     git(folder, "init", "--quiet")

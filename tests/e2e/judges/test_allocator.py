@@ -138,7 +138,7 @@ def judge(binaries: Callable[[str], Path]):
     max_examples=500,
     deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(fleets(), claims())
 def test_the_allocator_picks_the_devices_that_we_name(

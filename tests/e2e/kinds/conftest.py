@@ -27,7 +27,7 @@ NOT_SERVED = ("nim-operator-main-f63f74d7", "argo-workflows-main-f016ad89")
 @pytest.fixture(scope="session")
 def definitions() -> list[Manifest]:
     """All definitions, out of Go modules, or newer ones out of the test data where that is here."""
-    found = [definition for module in workload_crds.load() for definition in module.definitions()]
+    found = [*workload_crds.all_definitions()]
     if folder := find_testdata(os.environ):
         newer = [each for name in NOT_SERVED for each in objects.definitions(folder / "crds" / name)]
         names = {each["metadata"]["name"] for each in newer}

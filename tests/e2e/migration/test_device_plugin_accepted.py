@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,16 +36,28 @@ def kind_of(manifest: Mapping[str, Any]) -> str:
     return f"{manifest['apiVersion'].rpartition('/')[0]}/{manifest['kind']}"
 
 
-def define_kinds_of(server: Any, manifests: list[Any]) -> list[Any]:
-    """The objects whose kinds the server has now: those of other projects by their definitions."""
-    of_kinds = [each for module in workload_crds.load() for each in module.definitions()]
+@cache
+def definitions_by_kind() -> Mapping[str, Any]:
+    """The definitions of kinds of other projects, by group and kind."""
+    of_kinds = [*workload_crds.all_definitions()]
     if folder := find_testdata(os.environ):
         of_kinds += definitions(folder / "crds" / "nim-operator-main-f63f74d7")
-    found = {f"{each['spec']['group']}/{each['spec']['names']['kind']}": each for each in of_kinds}
+    return {f"{each['spec']['group']}/{each['spec']['names']['kind']}": each for each in of_kinds}
+
+
+def define_kinds_of(server: Any, manifests: list[Any]) -> list[Any]:
+    """The objects whose kinds the server has now: those of other projects by their definitions."""
+    found = definitions_by_kind()
     kinds = {kind_of(each) for each in manifests}
     define(server, [each for kind, each in found.items() if kind in kinds])
-    not_here = UNDEFINED.keys() | (IN_TEST_DATA - found.keys())
+    return only_defined(manifests)
+
+
+def only_defined(manifests: list[Any]) -> list[Any]:
+    """The objects of kinds that Kubernetes has, or that there is a definition of here."""
+    found = definitions_by_kind()
     assert not UNDEFINED.keys() & found.keys()
+    not_here = UNDEFINED.keys() | (IN_TEST_DATA - found.keys())
     return [each for each in manifests if kind_of(each) not in not_here]
 
 

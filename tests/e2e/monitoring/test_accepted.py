@@ -27,7 +27,7 @@ def taking(control_plane: ControlPlane) -> Iterator[Api]:
             "definitions of other projects are not here: set DRA_INFRA_TESTDATA to the folder with crds/"
         )
     [folder] = (found / "crds").glob("prometheus-operator-*")
-    definitions = [yaml.safe_load(file.read_text()) for file in sorted(folder.glob("*.yaml"))]
+    definitions = [yaml.load(file.read_text(), yaml.CSafeLoader) for file in sorted(folder.glob("*.yaml"))]
     with control_plane.api() as api:
         for each in definitions:
             api.create(each)

@@ -11,6 +11,8 @@ from tests.e2e.node.workloads import CLAIM, request
 
 pytestmark = pytest.mark.e2e
 
+FLEET = "hgx-h100 driver=25.12"
+"""The last release in which a whole GPU without a config gets slices of time of the length Default."""
 DEVICES = 8
 
 

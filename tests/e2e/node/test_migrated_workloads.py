@@ -31,14 +31,16 @@ from tests.e2e.node.device_plugin_workloads import (
 )
 from tests.e2e.node.invariants import settled
 from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.node.workload_runs import Seen, running, wait_gone
+from tests.e2e.node.workload_runs import TERMINATION_MESSAGE, Seen, running, wait_gone
 from tools.cluster import Api, ControlPlane, Manifest
 from tools.node import RealNode
 
 pytestmark = pytest.mark.e2e
 
 ORDERS: Final = (("device plugin", "claims"), ("claims", "device plugin"))
-LOOK: Final = f"ls {MOUNTS} 2>/dev/null; env; echo '{example_images.LAST_LINE}'"
+LOOK: Final = (
+    f"{{ ls {MOUNTS} 2>/dev/null; env; echo '{example_images.LAST_LINE}'; }} | tee {TERMINATION_MESSAGE}"
+)
 WAIT: Final = "trap 'exit 0' TERM\n{}\nwhile :; do sleep 3600 & wait $!; done"
 
 Pods = Sequence[tuple[tuple[str, int], ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from tests.e2e.node.workloads import CLAIM, Workloads
 from tools.cluster import Api, Manifest
 
 SECONDS: Final = 120.0
+TERMINATION_MESSAGE: Final = "/dev/termination-log"
+"""The file whose content the kubelet writes into the status of a container that has ended, up to 4 KiB of it."""
 REFUSED: Final = "exceeded quota"
 """What somebody is told of a pod that a quota refuses, or of its claim."""
 
@@ -88,10 +91,8 @@ def _look(api: Api, workload: Workload) -> Iterator[Seen]:
     for pod in filter(_works, pods):
         lasting = {each["name"] for each in pod["spec"]["containers"] if pod["status"]["phase"] == "Running"}
         for container in containers_of(pod["spec"]):
-            log = Workloads(api, workload.id).wait_for_log(
-                pod["metadata"]["name"], LAST_LINE, container["name"], timeout=SECONDS
-            )
-            lines = log.partition(LAST_LINE)[0].splitlines()
+            printed = _wait_for_output(api, workload.id, pod["metadata"]["name"], container["name"])
+            lines = printed.partition(LAST_LINE)[0].splitlines()
             yield Seen(
                 workload=workload.id,
                 pod=pod["metadata"]["name"],
@@ -100,6 +101,39 @@ def _look(api: Api, workload: Workload) -> Iterator[Seen]:
                 files=frozenset(each for each in lines if each.startswith(("GPU-", "MIG-"))),
                 named=devices_in(dict(each.split("=", 1) for each in lines if "=" in each)),
             )
+
+
+def _wait_for_output(api: Api, namespace: str, pod: str, container: str) -> str:
+    """Return what a container has printed, once its last line is there.
+
+    The log of a container that ends at once may stay empty for ever: containerd opens the pipe of its output in the background, and
+    gives that up when the container has ended before (`task.Delete` calls `io.Cancel`; its log then says "reading from a closed
+    fifo"). So a container that has ended is read by its termination message, which the kubelet takes from a file.
+    """
+    deadline = time.monotonic() + SECONDS
+    while True:
+        message = _termination_message(api.get("v1/Pod", pod, namespace=namespace), container)
+        if LAST_LINE in message:
+            return message
+        response = Workloads(api, namespace).ask_for_log(pod, container)
+        if response.status_code == 200 and LAST_LINE in response.text:
+            return response.text
+        assert time.monotonic() < deadline, f"{message!r} and {response.text!r} have no last line"
+        time.sleep(0.05)
+
+
+def _termination_message(pod: Manifest, container: str) -> str:
+    """Return the termination message of a container; empty while it runs."""
+    status = pod["status"]
+    found = [*status.get("initContainerStatuses", ()), *status.get("containerStatuses", ())]
+    return next(
+        (
+            str(each["state"].get("terminated", {}).get("message", ""))
+            for each in found
+            if each["name"] == container
+        ),
+        "",
+    )
 
 
 def _works(pod: Manifest) -> bool:

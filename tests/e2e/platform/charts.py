@@ -280,7 +280,7 @@ def _crd_files(testdata: Path, name: str, version: str) -> list[Path]:
 
 def _read_crds(testdata: Path, name: str, version: str) -> Iterator[dict[str, Any]]:
     for file in _crd_files(testdata, name, version):
-        yield yaml.safe_load(file.read_text())
+        yield yaml.load(file.read_text(), yaml.CSafeLoader)
 
 
 def _find_real(name: str, version: str) -> Path | None:

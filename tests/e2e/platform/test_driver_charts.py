@@ -313,7 +313,7 @@ def template(
         text=True,
         timeout=60,
     )
-    return [document for document in yaml.safe_load_all(done.stdout) if document]
+    return [document for document in yaml.load_all(done.stdout, yaml.CSafeLoader) if document]
 
 
 def class_names(api: Api) -> set[str]:

@@ -121,7 +121,19 @@ def test_a_review_shows_what_a_changed_value_does_to_the_objects_of_a_chart(
 
     path = os.pathsep.join([str(Path(helm).parent), os.environ["PATH"]])
     done = subprocess.run(
-        [sys.executable, "-c", MAIN, "review", str(folder), "--base", "HEAD", "--charts", "--format", "json"],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            MAIN,
+            "review",
+            str(folder),
+            "--base",
+            "HEAD",
+            "--charts",
+            "--format",
+            "json",
+        ],
         env={**os.environ, "PATH": path},
         check=True,
         capture_output=True,

@@ -108,7 +108,7 @@ class Reviewed:
         report.unlink(missing_ok=True)
         command = ["review", "--engine", "--stack", self.stack.name, "--fleet", FLEET, "--json", str(report)]
         done = subprocess.run(
-            [sys.executable, "-c", MAIN, *command, *arguments],
+            [sys.executable, "-P", "-c", MAIN, *command, *arguments],
             cwd=self.stack.directory,
             env={**os.environ, **self.stack.environment, "COLUMNS": "240", **environment},
             capture_output=True,

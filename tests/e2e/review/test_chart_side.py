@@ -52,6 +52,7 @@ def test_both_sides_are_rendered_with_the_values_of_their_time(
     done = subprocess.run(
         [
             sys.executable,
+            "-P",
             "-c",
             MAIN,
             "review",

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_snapshot
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
-from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import find_dangers
 from dra_infra.review.running import Running
 from tests.e2e.lab import DRIVER
@@ -128,7 +128,8 @@ def test_the_real_scheduler_gives_the_devices_that_are_said_to_be_free(
     later = a_program(namespace, count=2, replicas=2, name="later")
     snapshot = read(cluster_api)
     nobody = Program(project="p", stack="dev")
-    _, placement = place_sides(nobody, later, snapshot.fleet, Running.of(snapshot, nobody, later))
+    placement = compare(nobody, later, base_label="main", fleet=snapshot.fleet, snapshot=snapshot).after
+    assert placement is not None
     (workload,) = placement.workloads
     run(cluster_api, later)
     expected = {(each.driver, each.pool, each.device) for pod in workload.pods for each in pod.devices}

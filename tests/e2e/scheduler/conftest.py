@@ -29,7 +29,7 @@ def submission(binaries: Callable[[str], Path]) -> Iterator[Submission]:
         plane.api() as api,
         plane.api() as watching,
     ):
-        yield Submission(Stage(api), watching)
+        yield Submission(Stage(api), watching, plane)
 
 
 @pytest.fixture
@@ -42,4 +42,4 @@ def submission_to_others(binaries: Callable[[str], Path], tmp_path: Path) -> Ite
         running_controllers(plane, api, binaries, tmp_path, (LWS, JOBSET)),
         plane.api() as watching,
     ):
-        yield Submission(Stage(api), watching, OTHER_MAKERS)
+        yield Submission(Stage(api), watching, plane, OTHER_MAKERS)

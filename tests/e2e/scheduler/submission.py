@@ -17,7 +17,8 @@ from tests.e2e.scheduler.stage import (
     scheduled_condition,
 )
 from tests.e2e.scheduler.workloads import NAME_LABEL, Submitted
-from tools.cluster import Api, ApiError, Manifest, WaitTimeoutError, kind_of
+from tools.cluster import Api, ApiError, ControlPlane, Manifest, WaitTimeoutError, kind_of
+from tools.cluster.components import SCHEDULER
 
 RETRY_SECONDS: Final = 30.0
 GATE: Final = {"name": "e2e.example.com/turn"}
@@ -43,15 +44,22 @@ class Submission:
     Args:
         stage: The stage; somebody answers for the pods of its nodes.
         api: An administrator for the watches.
+        plane: The control plane.
         others: Kinds of others of which there are controllers.
     """
 
-    def __init__(self, stage: Stage, api: Api, others: Sequence[str] = ()) -> None:
+    def __init__(self, stage: Stage, api: Api, plane: ControlPlane, others: Sequence[str] = ()) -> None:
         self.stage = stage
+        self._plane = plane
         self._api = stage.api
         self._makers = (*MAKERS, *others)
         self._seen = Informer(api, (POD, EVENT, *self._makers))
         self._refused: dict[str, str] = {}
+
+    def restart_scheduler(self) -> None:
+        """Replace the scheduler by a new process, which knows only what the API server stores."""
+        with self._plane.without(SCHEDULER):
+            pass
 
     def submit(self, workloads: Sequence[Submitted], *, until_bound: bool, in_turn: bool) -> dict[str, str]:
         """Create workloads in the order given; those of which pods wait at the end, with what is known of why.

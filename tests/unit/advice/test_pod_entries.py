@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from dra_infra.advice.program import check_program
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.program_objects import Program, ProgramObject
 
 
 def test_two_entries_of_one_name_are_a_problem():
-    entry = {"name": "gpu", "resourceClaimName": "[unknown]"}
+    entry = {"name": "gpu", "resourceClaimName": UNKNOWN}
     manifest = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -9,6 +9,7 @@ import pytest
 from dra_infra.advice.program import check_program
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.program_objects import Program, ProgramObject
 
 CLASS: dict[str, Any] = {
@@ -188,9 +189,9 @@ def test_of_what_a_chart_makes_only_what_the_server_refuses_is_told():
 
 
 def test_a_marker_of_an_unknown_value_breaks_no_rule():
-    template = changed(TEMPLATE, f"{REQUEST}.exactly.count", "[unknown]")
-    template = changed(template, f"{REQUEST}.exactly.deviceClassName", "[unknown]")
-    assert check(CLASS, changed(template, "metadata.name", "[unknown]")) == {}
+    template = changed(TEMPLATE, f"{REQUEST}.exactly.count", UNKNOWN)
+    template = changed(template, f"{REQUEST}.exactly.deviceClassName", UNKNOWN)
+    assert check(CLASS, changed(template, "metadata.name", UNKNOWN)) == {}
 
 
 @pytest.mark.parametrize(

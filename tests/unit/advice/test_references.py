@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+
 
 def a_namespace(name):
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -120,7 +122,7 @@ def test_malformed_objects_of_other_groups_are_passed_over(inputs, malformed):
     )
 
 
-@pytest.mark.parametrize("marker", ["[unknown]", "[secret]"])
+@pytest.mark.parametrize("marker", [UNKNOWN, SECRET])
 def test_names_that_are_not_known_yet_are_not_judged(inputs, marker):
     pod = inputs.a_pod(by_claim(marker), by_template(marker))
     assert inputs.codes(pod, inputs.a_claim(inputs.a_request(of=marker))) == []

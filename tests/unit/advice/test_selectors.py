@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+
 GPU = 'device.attributes["gpu.nvidia.com"]'
 OWN = 'device.driver == "gpu.nvidia.com"'
 MEMORY = 'device.capacity["gpu.nvidia.com"].memory'
@@ -115,6 +117,6 @@ def test_deep_expressions_end_in_advice_or_none(inputs, depth, before, innermost
     assert len(problems) <= 2
 
 
-@pytest.mark.parametrize("marker", ["[unknown]", "[secret]"])
+@pytest.mark.parametrize("marker", [UNKNOWN, SECRET])
 def test_values_that_are_not_known_yet_get_no_advice(inputs, marker):
     assert inputs.of_selector(marker) == []

@@ -166,7 +166,11 @@ def expressions(draw: st.DrawFn, depth: int = 0) -> str:
     }.get(form, f"{one} {form} {other}")
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    max_examples=200,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(expressions())
 @example(f"{H100} || {MEMORY}")
 @example(f"{GUARD} && {H100} || {MEMORY}")

@@ -62,17 +62,17 @@ def problem_of(text, **options):
         ("a100-80gb mig=1g.10gb*7", "a100-80gb x 1 mig=1g.10gb*7"),
         ("hgx-h100 x 2 mig=3g.40gb+1g.10gb*4", "hgx-h100 x 2 mig=3g.40gb*1+1g.10gb*4"),
         ("hgx-h100 mig=1g.10gb+me+1g.10gb*6", "hgx-h100 x 1 mig=1g.10gb+me*1+1g.10gb*6"),
-        ("hgx-h100 driver=v0.5.1 dynamic-mig", "hgx-h100 x 1 driver=0.5 dynamic-mig"),
-        ("hgx-h100 driver=25.12.0", "hgx-h100 x 1"),
-        ("hgx-h100 driver=newest", "hgx-h100 x 1 driver=0.5"),
+        ("hgx-h100 driver=v0.5.1 dynamic-mig", "hgx-h100 x 1 dynamic-mig"),
+        ("hgx-h100 driver=25.12.0", "hgx-h100 x 1 driver=25.12"),
+        ("hgx-h100 driver=newest", "hgx-h100 x 1"),
         ("l40s devices=2 vfio", "l40s x 1 devices=2 vfio"),
         ("hgx-h100 compute-domains", "hgx-h100 x 1 compute-domains"),
         ("gb200-nvl72 compute-domains", "gb200-nvl72 x 1"),
         (
             "hgx-h100 driver=0.5 fabric-partitions shares=008",
-            "hgx-h100 x 1 driver=0.5 fabric-partitions shares=8",
+            "hgx-h100 x 1 fabric-partitions shares=8",
         ),
-        ("hgx-h100 driver=0.5 shares=disabled", "hgx-h100 x 1 driver=0.5"),
+        ("hgx-h100 driver=0.5 shares=disabled", "hgx-h100 x 1"),
         ("example driver=0.3 partitions=2", "example x 1 driver=0.3 partitions=2"),
         ("example shareable", "example x 1 shareable"),
     ],
@@ -84,15 +84,15 @@ def test_options_are_read_and_written(text, name):
 
 
 def test_terms_of_one_kind_share_their_numbers_and_equal_ones_add_up():
-    fleet = load_fleet("hgx-h100, hgx-h100 x 2 driver=0.5, hgx-h100 x 8")
-    assert fleet.name == "hgx-h100 x 9, hgx-h100 x 2 driver=0.5"
+    fleet = load_fleet("hgx-h100, hgx-h100 x 2 driver=25.12, hgx-h100 x 8")
+    assert fleet.name == "hgx-h100 x 9, hgx-h100 x 2 driver=25.12"
     assert [node.name for node in fleet.nodes] == [f"hgx-h100-{number:02}" for number in range(11)]
-    new = {
+    old = {
         slice_.spec.node_name
         for slice_ in fleet.slices
-        if "resource.kubernetes.io/numaNode" in slice_.spec.devices[0].attributes
+        if "resource.kubernetes.io/numaNode" not in slice_.spec.devices[0].attributes
     }
-    assert new == {"hgx-h100-09", "hgx-h100-10"}
+    assert old == {"hgx-h100-09", "hgx-h100-10"}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_terms_of_one_kind_share_their_numbers_and_equal_ones_add_up():
         ("hgx-h100 dynamic-mig vfio", "driver-gate-conflict", "PassthroughSupport: false"),
         ("hgx-h100 driver=25.8 dynamic-mig", "unknown-driver-gate", "driver 25.12 is the first"),
         ("hgx-h100 driver=25.3 vfio", "unknown-driver-gate", "none at all"),
-        ("hgx-h100 fabric-partitions", "unknown-driver-gate", "driver 0.5 is the first"),
+        ("hgx-h100 driver=25.12 fabric-partitions", "unknown-driver-gate", "driver 0.5 is the first"),
         ("hgx-h100 driver=0.4 shares=memory", "unknown-driver-gate", "driver 0.5 is the first"),
         ("hgx-h100 driver=0.5 shares=0", "fleet-option", "write memory"),
         ("hgx-h100 driver=0.5 shares=some", "fleet-option", "write memory"),

@@ -299,9 +299,18 @@ def test_devices_that_are_listed_are_of_one_release():
     assert load_fleet("mi300x driver=1.0") == load_fleet("mi300x")
 
 
-def test_the_driver_of_a_program_is_that_of_nvidia_gpus_alone():
-    fleet = load_fleet("hgx-h100, mi300x, example-net", driver="0.5")
-    assert fleet.name == "hgx-h100 x 1 driver=0.5, mi300x x 1, example-net x 1"
+@pytest.mark.parametrize(
+    ("driver", "nvidia", "example"),
+    [
+        ("newest", "", ""),
+        ("25.8", " driver=25.8", ""),
+        ("gpu.example.com=0.2", "", " driver=0.2"),
+        ("25.8, gpu.example.com=0.2, gpu.amd.com=0.1", " driver=25.8", " driver=0.2"),
+    ],
+)
+def test_a_release_counts_for_the_hardware_of_its_driver_that_names_none(driver, nvidia, example):
+    fleet = load_fleet("hgx-h100, l4 driver=0.4, mi300x, example", driver=driver)
+    assert fleet.name == f"hgx-h100 x 1{nvidia}, l4 x 1 driver=0.4, mi300x x 1, example x 1{example}"
 
 
 def test_settings_of_gpus_are_refused_on_devices_of_other_drivers():

@@ -136,11 +136,12 @@ def test_the_whole_gpu_takes_every_counter():
 @pytest.mark.parametrize(
     ("text", "per_gpu"),
     [
-        ("a100-40gb dynamic-mig", 26),
+        ("a100-40gb driver=25.12 dynamic-mig", 26),
         ("a100-40gb driver=0.4 dynamic-mig", 25),
+        ("a100-40gb dynamic-mig", 25),
         ("hgx-h200 driver=0.5 dynamic-mig", 26),
         ("hgx-b200 driver=0.5 dynamic-mig", 26),
-        ("a30 dynamic-mig", 14),
+        ("a30 driver=25.12 dynamic-mig", 14),
         ("a30 driver=0.5 dynamic-mig", 13),
         ("rtx-pro-6000 driver=0.5 dynamic-mig", 31),
     ],

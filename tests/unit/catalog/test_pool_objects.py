@@ -195,6 +195,18 @@ def test_a_pool_with_nodes_grows_by_nodes_like_the_first_of_them(load, read):
     assert len(slice_.spec.devices) == 8
 
 
+@pytest.mark.parametrize(("driver", "has_numa_node"), [("newest", True), ("25.12", False)])
+@pytest.mark.parametrize("read", ["file", "snapshot"])
+def test_nodes_that_a_pool_adds_have_the_release_that_is_asked_for(tmp_path, read, driver, has_numa_node):
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": [KARPENTER]})
+    path = tmp_path / "fleet.json"
+    path.write_text(text)
+    snapshot = read == "snapshot"
+    fleet = load_snapshot([text], driver=driver).fleet if snapshot else load_fleet(str(path), driver=driver)
+    (device, *_) = fleet.pools[0].spare[0].slices[0].spec.devices
+    assert ("resource.kubernetes.io/numaNode" in device.attributes) is has_numa_node
+
+
 def test_further_nodes_are_neither_cordoned_nor_unready(load):
     manifests = in_cluster(1, **{"karpenter.sh/nodepool": "gpu"})
     (node,) = [each for each in manifests if each["kind"] == "Node"]

@@ -7,6 +7,7 @@ import pytest
 from dra_infra.catalog.snapshots import load_snapshot
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.errors import FleetError
+from dra_infra.kubernetes.api.manifests import holds_marker, is_marker
 
 NODE = {
     "apiVersion": "v1",
@@ -60,7 +61,16 @@ def test_values_of_secrets_do_not_get_in():
     snapshot = load_snapshot([write_manifests([NODE, SECRET])])
     assert "unter2" not in repr(snapshot.objects)
     assert "aHVudGVyMg" not in repr(snapshot.objects)
-    assert snapshot.objects[0]["metadata"]["name"] == "s"
+    (found,) = snapshot.objects
+    assert found["metadata"]["name"] == "s"
+    assert [is_marker(found["data"]), is_marker(found["stringData"])] == [True, True]
+
+
+def test_texts_like_markers_are_ordinary_texts_outside_of_secrets():
+    quota = {**QUOTA, "metadata": {"name": "[secret]", "namespace": "[unknown]"}}
+    (found,) = load_snapshot([write_manifests([NODE, quota])]).objects
+    assert found == quota
+    assert not holds_marker(found)
 
 
 def test_a_snapshot_without_nodes_is_one_all_the_same():

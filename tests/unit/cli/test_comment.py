@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -42,7 +43,10 @@ NAMES = (
     ),
     *("AWS_ACCESS_KEY_ID", "WEBHOOK_SECRET"),
 )
-SECRETS = {name: f"planted-{number}-" + os.urandom(8).hex() for number, name in enumerate(NAMES)}
+SECRETS = {
+    name: f"planted-{number}-" + hashlib.sha256(name.encode()).hexdigest()[:16]
+    for number, name in enumerate(NAMES)
+}
 
 
 @pytest.fixture

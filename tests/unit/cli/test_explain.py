@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
-from dra_infra.program_objects import UNKNOWN
 
 GPU = "gpu.nvidia.com"
 H100 = 'device.attributes["gpu.nvidia.com"].productName.contains("H100")'
@@ -79,7 +78,7 @@ def test_a_pod_that_fits_is_told_with_its_devices(command, tmp_path):
     write(tmp_path, a_class(), a_template(count=2), a_pod())
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
     assert said.code == 0
-    assert said.out.splitlines() == [
+    assert said.out.splitlines()[:-1] == [
         "✓ Pod ml/train fits (hgx-h100 x 1, Kubernetes 1.37)",
         "  on hgx-h100-0: gpu.nvidia.com/hgx-h100-0/gpu-0..1",
         "  ✓ all at once: fit in every order of arrival",
@@ -169,7 +168,7 @@ def test_pods_that_fit_when_a_node_pool_grows_count_as_fitting(
     (growth,) = (each for each in simulated.out.splitlines() if " Growth: " in each)
     assert (said.code, simulated.code) == (code, code)
     assert growth.startswith(mark)
-    assert said.out.splitlines()[-1] == f"  {growth}"
+    assert said.out.splitlines()[-2] == f"  {growth}"
     data = json.loads(
         command("explain", "deployment/train", ".", "--fleet", str(fleet), "--json", cwd=tmp_path).out
     )
@@ -187,8 +186,10 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "causes",
         "fits",
         "growth",
+        "has_errors",
         "joint",
         "not_seen",
+        "provenance",
         "settled",
         "subject",
         "undecided",
@@ -273,7 +274,6 @@ def test_a_chart_is_to_be_rendered_first(command, tmp_path):
         ([a_class(expression="device.driver == 'nic.example.com'"), a_template(), a_pod()], "driver-missing"),
         ([a_template(device_class="mig.nvidia.com"), a_pod()], "mig-not-published"),
         ([a_class(), a_template(count="four"), a_pod()], "object-malformed"),
-        ([a_class(), a_template(), a_pod(resourceClaims=[])], "claim-not-known"),
         (
             [
                 a_class(),
@@ -289,6 +289,13 @@ def test_common_reasons_have_a_name(command, tmp_path, manifests, code):
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
     assert said.code == 1
     assert code in said.codes
+
+
+def test_a_pod_without_claims_fits_and_hears_that_it_gets_no_devices(command, tmp_path):
+    write(tmp_path, a_class(), a_template(), a_pod(resourceClaims=[]))
+    said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
+    assert (said.code, said.codes) == (0, {"claim-not-known"})
+    assert said.out.startswith("✓ Pod ml/train: its pods fit, and need no devices of DRA")
 
 
 def test_a_class_that_is_misspelt_is_told_with_the_line_that_fits(command, tmp_path):
@@ -311,8 +318,21 @@ def test_a_class_that_nobody_has_is_not_decided(command, tmp_path, name):
     assert [each["code"] for each in found["causes"]] == ["class-not-known"]
 
 
+ZONE_OF_A_RESOURCE = """
+import pulumi_kubernetes as k8s
+
+zone = k8s.core.v1.ConfigMap("zone", metadata={{"name": "zone"}})
+for each in {objects}:
+    spec = {{**each["spec"], **({{"nodeSelector": {{"zone": zone.id}}}} if each["kind"] == "Pod" else {{}})}}
+    named = {{"api_version": each["apiVersion"], "kind": each["kind"], "metadata": each["metadata"]}}
+    k8s.apiextensions.CustomResource(each["kind"], **named, spec=spec)
+"""
+
+
 def test_what_is_not_decided_and_has_no_cause_is_told(command, tmp_path):
-    write(tmp_path, a_class(), a_template(), a_pod(nodeSelector={"zone": UNKNOWN}))
+    objects = [a_class(), a_template(), a_pod()]
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text(ZONE_OF_A_RESOURCE.format(objects=objects))
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
     assert said.code == 1
     assert said.out.startswith(
@@ -525,11 +545,13 @@ def test_a_snapshot_that_is_cut_in_half_is_told(command, tmp_path):
     assert said.codes
 
 
-def test_a_file_that_cannot_be_read_leaves_the_others(command, tmp_path):
+def test_beside_a_file_that_cannot_be_read_devices_are_named_and_nothing_is_said_to_fit(command, tmp_path):
     write(tmp_path, a_class(), a_template(), a_pod())
     (tmp_path / "other.yaml").write_text("a: [\n")
     said = command("explain", "pod/train", ".", "--fleet", "hgx-h100", cwd=tmp_path)
-    assert said.code == 0
+    # As simulate ends: what the file holds may take the devices.
+    assert said.code == 1
+    assert "✗ Pod ml/train does not fit: devices are there for it" in said.out
     assert "other.yaml" in said.err
 
 
@@ -846,3 +868,53 @@ def test_changes_of_objects_that_the_user_makes_stay_as_they_are(command, tmp_pa
     said = command("explain", "job/train", ".", "--fleet", "hgx-h100 x 1", "--json", cwd=tmp_path)
     found = json.loads(said.out)["answer"]["suggestions"]
     assert not any("MigPartition" in each["where"] for each in found)
+
+
+def test_the_time_of_the_search_bounds_no_program(command, tmp_path):
+    (tmp_path / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text(
+        "import time\nimport pulumi_kubernetes as k8s\ntime.sleep(1.5)\n"
+        "k8s.core.v1.Pod('p', metadata={'name': 'p'}, spec={'containers': [{'name': 'c', 'image': 'i'}]})\n"
+    )
+    said = command("explain", "pod/p", ".", "--fleet", "hgx-h100", "--timeout", "1", cwd=tmp_path)
+    assert "program-timeout" not in said.err
+
+
+@pytest.mark.parametrize("option", ["--prices", "--driver", "--provider"])
+def test_options_of_programs_are_refused_for_a_cluster(command, tmp_path, option):
+    said = command("explain", "pod/train", option, "25.8", cwd=tmp_path)
+    assert said.code == 2
+    assert "needs a program or manifests" in said.err
+
+
+def a_project(folder: Path, fleet: str) -> None:
+    (folder / "Pulumi.yaml").write_text("name: app\nruntime: python\n")
+    (folder / "Pulumi.dev.yaml").write_text(f"config:\n  {fleet}\n")
+    (folder / "__main__.py").write_text(
+        "import pulumi_kubernetes as k8s\n"
+        "k8s.core.v1.Pod('p', metadata={'name': 'p'}, spec={'containers': [{'name': 'c', 'image': 'i'}]})\n"
+    )
+
+
+def test_the_project_of_the_current_folder_is_asked_as_simulate_asks_it(command, tmp_path):
+    a_project(tmp_path, "dra-infra:fleet: hgx-h100")
+    said = command("explain", "pod/p", cwd=tmp_path)
+    assert (said.code, command("simulate", cwd=tmp_path).code) == (0, 0)
+    assert "Pod p" in said.out
+    assert "hgx-h100-0: may take it" in said.out
+
+
+def test_of_an_object_that_the_own_project_lacks_the_way_to_the_cluster_is_named(command, tmp_path):
+    a_project(tmp_path, "dra-infra:fleet: hgx-h100")
+    said = command("explain", "pod/train-0", cwd=tmp_path)
+    assert said.code == 2
+    assert "subject-not-known" in said.err
+    assert "for an object of the cluster add --context NAME" in said.err
+
+
+def test_a_project_without_a_fleet_leaves_the_question_to_the_cluster(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    a_project(tmp_path, "app:size: 1")
+    said = command("explain", "pod/p", cwd=tmp_path)
+    assert said.code == 2
+    assert "kubeconfig" in said.err

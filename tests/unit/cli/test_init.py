@@ -11,10 +11,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from dra_infra.cli import init_project
 from dra_infra.cli.app import app
 from dra_infra.cli.init import nearest_name, project_name
 from dra_infra.cli.init_project import write_whole
+from dra_infra.cli.written_files import Folder
 from dra_infra.errors import ProblemsError, ScaffoldError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.testing import synth
@@ -215,18 +215,18 @@ def test_a_run_that_breaks_off_leaves_the_folder_as_it_was(
     (here / "a").write_text("old\n")
     before = snapshot(here)
     calls = []
-    rename = Path.rename
+    rename = Folder.rename
 
-    def break_off(self: Path, target: Path) -> Path:
-        calls.append(target)
+    def break_off(self: Folder, name: str, other: str) -> None:
+        calls.append(other)
         if len(calls) == failing:
             raise error
-        return rename(self, target)
+        rename(self, name, other)
 
-    monkeypatch.setattr(init_project.Path, "rename", break_off)
+    monkeypatch.setattr(Folder, "rename", break_off)
     files = {here / name: f"{name}\n" for name in ("a", "b", "c/d/e", "c/f", "g", "h", "i")}
     with pytest.raises(ScaffoldError if isinstance(error, OSError) else KeyboardInterrupt):
-        write_whole(files, force=True)
+        write_whole(files, force=True, root=here)
     monkeypatch.undo()
     assert snapshot(here) == before
     assert not (here / "c").exists()

@@ -67,7 +67,7 @@ def test_who_ignores_interrupts_goes_on_to_do_so():
 
 INSIDE_A_LOCK = """
 import signal, threading
-from dra_infra.cli import cluster
+from dra_infra.answers import observing
 from dra_infra.cli.app import main
 from dra_infra.cluster.reading import Listing
 
@@ -82,8 +82,8 @@ def wait(self, seen, timeout):
         condition._release_save()
         signal.raise_signal(signal.SIGINT)
 
-cluster.open_reader = lambda *_, **__: Cluster()
-cluster.Watch.wait = wait
+observing.open_reader = lambda *_, **__: Cluster()
+observing.Watch.wait = wait
 main(["status", "--watch"])
 """
 

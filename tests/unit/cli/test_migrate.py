@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
+from dra_infra import __version__
 from dra_infra.catalog import load_fleet
+from dra_infra.cli.written_files import Folder
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.process import EXIT_INTERRUPTED
@@ -129,7 +131,8 @@ def test_files_without_any_object_are_no_migration(folder: Path):
 
 def test_the_page_shows_what_is_printed(folder: Path):
     done = migrate(folder, "serve.yaml", "--whole-gpus", "--diff")
-    shown = "$ dra-infra migrate serve.yaml --whole-gpus --diff\n" + done.stderr + done.stdout
+    printed = done.stderr.replace(f"dra-infra {__version__}", "dra-infra X.Y.Z")
+    shown = "$ dra-infra migrate serve.yaml --whole-gpus --diff\n" + printed + done.stdout
     page = ROOT / "docs" / "migration.md"
     before, begin, rest = page.read_text().partition(
         "<!-- made by: tests/unit/cli/test_migrate.py -->\n\n```console\n"
@@ -279,10 +282,10 @@ def test_an_interruption_leaves_each_file_whole_and_a_second_run_ends_the_work(
     (folder / "other.yaml").write_text(SERVE.replace("serve", "chat"))
     before = {each.name: each.read_text() for each in folder.iterdir()}
     calls = itertools.count()
-    opened, replaced = os.fdopen, Path.replace
+    opened, rename = os.fdopen, Folder.rename
 
     def open_half(descriptor: int, *arguments: Any) -> Any:
-        if step == "replace" or next(calls) != number:
+        if step == "replace" or arguments != ("wb",) or next(calls) != number:
             return opened(descriptor, *arguments)
         if step == "open":
             os.close(descriptor)
@@ -296,14 +299,14 @@ def test_an_interruption_leaves_each_file_whole_and_a_second_run_ends_the_work(
 
         return Stopping(stream, write_half)
 
-    def replace(file: Path, target: Path) -> Path:
+    def replace(self: Folder, name: str, other: str) -> None:
         if step == "replace" and next(calls) == number:
             raise KeyboardInterrupt
-        return replaced(file, target)
+        rename(self, name, other)
 
     with monkeypatch.context() as patched:
-        patched.setattr("dra_infra.cli.printing.os.fdopen", open_half)
-        patched.setattr(Path, "replace", replace)
+        patched.setattr("dra_infra.cli.written_files.os.fdopen", open_half)
+        patched.setattr(Folder, "rename", replace)
         assert command("migrate", ".", "--whole-gpus", "--write", cwd=folder).code == EXIT_INTERRUPTED
     left = {each.name: each.read_text() for each in folder.iterdir()}
     assert left.keys() <= {*before, *(f"{name}.orig" for name in before)}
@@ -382,7 +385,6 @@ def test_a_link_that_leads_out_of_the_input_is_refused_before_anything_is_writte
     [
         (("below/serve.yaml",), "."),
         (("below",), "."),
-        (("below", "other.yaml"), "link"),
         ((".", "serve.yaml"), "below"),
         (("serve.yaml",), "links"),
     ],
@@ -392,7 +394,6 @@ def test_another_folder_never_gets_a_file_in_the_place_of_one_of_the_input(
 ):
     (folder / "below").mkdir()
     (folder / "below" / "serve.yaml").write_text(SERVE.replace("serve:1", "serve:2"))
-    (folder / "link").symlink_to(".")
     (folder / "links").mkdir()
     (folder / "links" / "serve.yaml").symlink_to("../other.yaml")
     if paths[0] == ".":
@@ -427,7 +428,7 @@ def test_what_cannot_be_written_leaves_no_folder_and_says_what_to_do(
 
     (folder / "there").mkdir()
     before = sorted(folder.rglob("*"))
-    monkeypatch.setattr("dra_infra.cli.migrate.put_in_place", refuse)
+    monkeypatch.setattr(Folder, "put", refuse)
     done = command("migrate", "serve.yaml", "--whole-gpus", "--output", "there/a/b", cwd=folder)
     assert (done.code, "report-not-written" in done.codes) == (2, True)
     assert f"there/a/b/serve.yaml cannot be written: {os.strerror(number)}" in done.err

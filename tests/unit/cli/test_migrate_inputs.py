@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.documents import yaml
 from dra_infra.documents.yaml import read_manifests
+from dra_infra.program.program_yaml import write_objects
 from dra_infra.program.synth import synth
 from tests.unit.cli.test_migrate import SERVE, migrate
 
@@ -183,18 +183,24 @@ def test_a_gate_passes_a_program_with_secrets_and_nothing_to_migrate(folder: Pat
 def test_what_synth_prints_of_a_secret_goes_through_no_pipe_and_into_no_file(folder: Path):
     with (folder / "prog" / "__main__.py").open("a") as program:
         program.write(HIDDEN)
-    printed = yaml.write_manifests(each.manifest for each in synth(folder / "prog").objects)
+    printed = write_objects(synth(folder / "prog").objects)
     assert "[secret]" in printed
     done = migrate(folder, "-", "--whole-gpus", stdin=printed)
-    assert (done.returncode, done.stderr.count("[value-not-written]")) == (1, 3)
-    assert not any(each in done.stdout for each in ("[secret]", "[unknown]"))
+    assert done.returncode == 0
     names = [each["metadata"]["name"] for each in read_manifests(done.stdout)]
-    assert sorted(names) == ["later", "p-gpu", "serve", "serve-gpu", "settings"]
+    assert sorted(names) == ["later", "serve", "serve-gpu", "settings"]
     (folder / "all.yaml").write_text(printed)
-    again = migrate(folder, "all.yaml", "--whole-gpus", "--write")
-    assert (again.returncode, again.stderr.count("[value-not-written]")) == (1, 1)
-    (pod,) = [each for each in read_manifests((folder / "all.yaml").read_text()) if each["kind"] == "Pod"]
-    assert pod["spec"]["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": "1"}}
+    assert migrate(folder, "all.yaml", "--whole-gpus", "--write").returncode == 0
+    written = read_manifests((folder / "all.yaml").read_text())
+    assert sorted(each["metadata"]["name"] for each in written) == sorted(names)
+
+
+def test_a_text_that_shows_like_a_marker_is_written_as_any_other(folder: Path):
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: '[secret]', b: '[unknown]'}\n"
+    done = migrate(folder, "-", "--whole-gpus", stdin=text)
+    assert (done.returncode, "value-not-written" in done.stderr) == (0, False)
+    (found,) = read_manifests(done.stdout)
+    assert found["data"] == {"a": "[secret]", "b": "[unknown]"}
 
 
 LABELLED = """\
@@ -253,7 +259,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     "options",
     [
         (".", "--output", "migrated"),
-        (".", "--output", "link/../migrated"),
         (".", "../base", "--output", "new/migrated"),
         (".", "--to", "bridge", "--driver", "25.8", "--output", "migrated"),
         (".", "--to", "components", "--output", "infra"),
@@ -277,6 +282,19 @@ def test_three_runs_write_what_the_first_one_wrote(
         assert done.code == 0
         assert ("--output writes to it" in done.err) == ("--output" in options)
         assert contents(tmp_path) == first
+
+
+def test_a_link_below_the_current_folder_is_no_part_of_the_path_of_output(
+    tmp_path: Path, command: Callable[..., Any]
+):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "link").symlink_to("below")
+    (tmp_path / "serve.yaml").write_text(SERVE)
+    before = contents(tmp_path)
+    done = command("migrate", "serve.yaml", "--output", "link/../migrated", "--whole-gpus", cwd=tmp_path)
+    assert done.code == 2
+    assert "report-not-written" in done.codes
+    assert contents(tmp_path) == before
 
 
 def test_what_lies_in_the_folder_of_output_and_no_run_wrote_is_missing(folder: Path):

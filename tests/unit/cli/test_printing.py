@@ -81,7 +81,7 @@ def test_there_is_no_way_around(write: Callable[[], object]):
 
 def test_a_command_of_ours_is_the_only_one():
     with streams() as (out, _):
-        printing.write_commands([workflow_command("error", HOSTILE, {"file": HOSTILE})], end=HOSTILE)
+        printing.write_commands([workflow_command("error", HOSTILE, {"file": HOSTILE})], ends=[HOSTILE])
     command, last = out.getvalue().splitlines()
     assert command.startswith("::error file=")
     assert "##[" not in last

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.cli.settings import load_checked
+from dra_infra.answers.settings import load_checked
 from dra_infra.errors import ProgramError
 from tests.unit.cli.conftest import Answer
 
@@ -37,9 +37,9 @@ def test_a_stack_unlike_the_others_is_told_with_all_of_them(folder: Path):
 
 
 def test_stacks_without_files_keep_working(folder: Path):
-    assert load_checked(folder, "prod", {}).stack == "prod"
+    assert load_checked(folder, "prod", {})[0].stack == "prod"
     (folder / "Pulumi.prod.yaml").write_text("")
-    assert load_checked(folder, "acme/app/prod", {}).stack == "prod"
+    assert load_checked(folder, "acme/app/prod", {})[0].stack == "prod"
 
 
 def test_a_mistyped_setting_is_told(folder: Path):
@@ -50,21 +50,18 @@ def test_a_mistyped_setting_is_told(folder: Path):
 
 def test_a_setting_like_none_is_told_with_all_of_them(folder: Path):
     (folder / "Pulumi.dev.yaml").write_text("config:\n  dra-infra:zone: a\n")
-    assert "dra-infra:driver, dra-infra:fleet, dra-infra:kubernetes" in told(folder)[2]
+    assert "dra-infra:driver, dra-infra:fleet, dra-infra:gates, dra-infra:kubernetes" in told(folder)[2]
 
 
-def test_a_setting_without_our_prefix_is_warned_of(folder: Path, capsys: pytest.CaptureFixture[str]):
-    load_checked(folder, None, {"fleet": "hgx-h100 x 4"})
-    assert "[unknown-setting]" in (said := capsys.readouterr().err)
-    assert "--config dra-infra:fleet=..." in said
+def test_a_setting_without_our_prefix_is_warned_of(folder: Path):
+    _, (warning,) = load_checked(folder, None, {"fleet": "hgx-h100 x 4"})
+    assert (warning.code, warning.severity) == ("unknown-setting", "warning")
+    assert "--config dra-infra:fleet=..." in warning.hint
 
 
-def test_a_setting_that_the_program_has_itself_is_left_alone(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_setting_that_the_program_has_itself_is_left_alone(folder: Path):
     (folder / "Pulumi.dev.yaml").write_text("config:\n  app:fleet: mine\n")
-    load_checked(folder, None, {"fleet": "other"})
-    assert capsys.readouterr().err == ""
+    assert load_checked(folder, None, {"fleet": "other"})[1] == ()
 
 
 @pytest.mark.parametrize("arguments", [["synth"], ["simulate", "--fleet", "hgx-h100 x 1"]])

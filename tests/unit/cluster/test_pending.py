@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
-from dra_infra.cluster.pending import Scene, ask_running, find_amounts, find_holders, find_placed
+from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.explanation.asking import Asking, ClusterContext
 from dra_infra.target import ClusterTarget
 from tests.unit.cluster import samples
@@ -38,7 +38,7 @@ def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> Asking:
     manifest = whole(kind, manifest)
     if kind == "Pod":
         found["pods"] = [*found.get("pods", ()), manifest]
-    scene = Scene(**found)
+    scene = SeenObjects(**found)
     fleet = gather_fleet(
         [
             whole(

@@ -42,6 +42,7 @@ def problems(body: Callable[[], Any]) -> list[tuple[str, str]]:
         ({"admin_label": []}, ["gpus-namespaces"]),
         ({"config_drivers": []}, ["gpus-claims", "gpus-templates"]),
         ({"without_device_plugin": ["vision"]}, ["gpus-pods"]),
+        ({"host_paths": {"vision": []}}, ["gpus-pods"]),
     ],
 )
 def test_only_what_is_said_has_a_policy(arguments: dict[str, Any], made: list[str]):
@@ -108,6 +109,25 @@ def test_a_policy_is_there_before_it_is_bound():
             "extended_resources['a.com/b']",
         ),
         ({"most_devices": 8, "labels": ["a"]}, "wrong-type", "labels"),
+        ({"node_access": ["vision"]}, "missing-argument", "classes"),
+        ({"most_devices": 8, "node_access": "vision"}, "wrong-type", "node_access"),
+        ({"most_devices": 8, "node_access": ["Vision"]}, "invalid-name", "node_access[0]"),
+        ({"host_paths": ["/mnt"]}, "wrong-type", "host_paths"),
+        ({"host_paths": {"Vision": ["/mnt"]}}, "invalid-name", "host_paths"),
+        ({"host_paths": {"vision": "/mnt"}}, "wrong-type", "host_paths['vision']"),
+        ({"host_paths": {"vision": [7]}}, "wrong-type", "host_paths['vision'][0]"),
+        ({"host_paths": {"vision": ["mnt"]}}, "invalid-name", "host_paths['vision'][0]"),
+        ({"host_paths": {"vision": ["/mnt/"]}}, "invalid-name", "host_paths['vision'][0]"),
+        ({"host_paths": {"vision": ["/mnt/../dev"]}}, "invalid-name", "host_paths['vision'][0]"),
+        *(
+            ({"host_paths": {"vision": [path]}}, "field-not-allowed", "host_paths['vision'][0]")
+            for path in ("/", "/dev", "/dev/nvidia0", "/proc/1/root", "/var", "/run/nvidia/driver", "/etc")
+        ),
+        (
+            {"host_paths": {"vision": ["/mnt"]}, "node_access": ["vision"]},
+            "field-not-allowed",
+            "host_paths['vision']",
+        ),
     ],
 )
 def test_wrong_arguments_are_problems_at_their_place(arguments: dict[str, Any], code: str, path: str):
@@ -155,6 +175,57 @@ def pods_may_ask(resource: str, namespace: str, **arguments: Any) -> bool:
         "spec": {"containers": [container]},
     }
     return is_let_in("gpus-pods", pod, **arguments)
+
+
+NAMED = {
+    "classes": {"classes": {"vision": ["h100"]}},
+    "without_device_plugin": {"without_device_plugin": ["vision"]},
+    "host_paths": {"host_paths": {"vision": []}},
+}
+"""Arguments that name a namespace."""
+
+
+def may_run(namespace: str = "vision", *, arguments: dict[str, Any] = NAMED["classes"], **spec: Any) -> bool:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": namespace},
+        "spec": {"containers": [{"name": "a", "image": "i"}], **spec},
+    }
+    return is_let_in("gpus-pods", pod, **arguments)
+
+
+def mounting(*paths: str) -> list[dict[str, Any]]:
+    return [
+        {"name": "scratch", "emptyDir": {}},
+        *({"name": f"v{number}", "hostPath": {"path": path}} for number, path in enumerate(paths)),
+    ]
+
+
+@pytest.mark.parametrize("arguments", NAMED.values(), ids=NAMED)
+def test_pods_of_a_namespace_that_is_named_mount_no_path_of_their_node_and_do_not_choose_it(
+    arguments: dict[str, Any],
+):
+    for path in ("/dev/nvidia0", "/dev", "/", "/dev/char/195:0", "/proc/1/root/dev", "/mnt"):
+        assert not may_run(arguments=arguments, volumes=mounting(path))
+        assert may_run("elsewhere", arguments=arguments, volumes=mounting(path))
+    assert not may_run(arguments=arguments, nodeName="node-7")
+    assert may_run("elsewhere", arguments=arguments, nodeName="node-7")
+    assert may_run(arguments=arguments)
+    assert may_run(arguments=arguments, volumes=mounting())
+
+
+def test_paths_that_are_allowed_count_as_they_are_written():
+    arguments = {"host_paths": {"vision": ["/mnt/a", "/mnt/b"]}, **NAMED["without_device_plugin"]}
+    assert may_run(arguments=arguments, volumes=mounting("/mnt/b", "/mnt/a"))
+    for path in ("/mnt", "/mnt/a/link", "/mnt/a/", "//mnt/a", "/mnt/ab", "/mnt/A"):
+        assert not may_run(arguments=arguments, volumes=mounting("/mnt/a", path))
+
+
+def test_pods_of_a_namespace_with_access_to_nodes_are_held_to_the_other_rules_alone():
+    arguments = {**NAMED["classes"], "node_access": ["vision"]}
+    assert may_run(arguments=arguments, volumes=mounting("/"), nodeName="node-7")
+    assert not pods_may_ask("deviceclass.resource.kubernetes.io/a100", "vision", **arguments)
 
 
 def devices_of(count: int | str | None) -> int:

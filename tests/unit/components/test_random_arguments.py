@@ -7,26 +7,22 @@ import json
 
 import pulumi
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.codes import CODES
 from dra_infra.components.component import label_of
 from dra_infra.program_objects import Program
+from tests import draws
 from tests.arguments.calls import Call, Drawn, Later, run
 from tests.arguments.programs import FAMILY, hostile, sane
 
+pytestmark = pytest.mark.draws
 EXAMPLES = 40
 """For each family, of each property."""
 
-of_many = settings(
-    max_examples=EXAMPLES,
-    database=None,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+of_many = settings(max_examples=EXAMPLES)
 
 
 def arguments_of(call: Call) -> set[str]:
@@ -88,8 +84,47 @@ def test_whatever_is_meant_gives_problems_or_objects_that_the_target_takes(famil
         assert again.problems == program.problems
 
     holds()
-    # Or nothing would be known of objects.
-    assert sum(refused) < len(refused) * 0.8
+    # Or nothing would be known of objects. The share is that of the cases that everyone draws: of others it varies.
+    assert sum(refused) < len(refused) * (0.95 if draws.SEED else 0.8)
+
+
+# A text compares with a field of a selector to a test, which has no truth value; an Output of a mapping cannot be merged with one.
+ONCE_WRONG = (
+    Call("GpuGuardrails", "gpus", {"without_device_plugin": None}),
+    Call("GpuGuardrails", "gpus", {"host_paths": {"vision": []}, "node_access": [dra.gpu.product]}),
+    Call("GpuMonitoring", "gpus", {"without": [dra.gpu.product]}),
+    Call("GpuMonitoring", "gpus", {"labels": Later({}, known=False)}),
+    Call("GpuMonitoring", "gpus", {"dashboard": Later({}, known=False)}),
+    Call("GpuTenant", "vision", {"quota": {}, "namespace_labels": Later({}, known=False)}),
+    Call("KueueQueue", "gpus", {"quota": {}, "strategy": dra.gpu.product}),
+    Call("NodePlugin", "gpus", {"back_end": dra.gpu.product}),
+    Call("MigPartition", "trainer", {"profile": "1g.10gb", "dynamic": dra.gpu.product}),
+    Call("GpuDeviceClass", "h100", {"configs": [dra.GpuConfig(requests=dra.gpu.product)]}),  # type: ignore[arg-type]
+    Call("GpuPlatform", "trainer", {"driver": {"": None, "\ud800": 1}}),
+    Call("DeviceTaint", "service", {"key": None, "pool": "node-7"}),
+    Call(
+        "GpuClaimTemplate",
+        "trainer",
+        {
+            "device_class": "gpu.nvidia.com",
+            "constraints": [dra.DistinctAttribute(dra.gpu.product)],
+            "target": dra.ClusterTarget(gates={"DRAConsumableCapacity": False}),
+        },
+    ),
+)
+"""Failing draws of `make explore`."""
+
+
+@pytest.mark.parametrize("call", ONCE_WRONG, ids=lambda call: f"{call.kind}-{'-'.join(call.arguments)}")
+def test_what_was_once_wrong_is_a_problem_at_its_argument_or_taken(call):
+    check(Drawn((call,), {"kubernetes": "1.37"} if "target" not in call.arguments else {}))
+
+
+def test_a_problem_shows_no_address_which_is_another_one_in_each_run():
+    drawn = Drawn((Call("DraDriver", "trainer", {"namespace": dra.class_ref(Later(1, known=False))}),))  # type: ignore[arg-type]
+    (problem,) = [each for each in run(drawn).problems if each.path.endswith(".namespace")]
+    assert problem.code == "wrong-type"
+    assert " at 0x" not in problem.message
 
 
 @pytest.mark.parametrize("family", FAMILY)

@@ -146,11 +146,91 @@ def test_tolerations_are_given_to_what_has_none():
 def test_admin_access_is_a_label_that_only_its_argument_sets():
     made = objects(lambda: dra.GpuTenant("vision", admin_access=True))
     label = "resource.kubernetes.io/admin-access"
-    assert made["Namespace", "vision"]["metadata"]["labels"] == {label: "true"}
-    assert objects(lambda: dra.GpuTenant("vision"))["Namespace", "vision"]["metadata"].get("labels", {}) == {}
+    assert made["Namespace", "vision"]["metadata"]["labels"][label] == "true"
+    assert label not in objects(lambda: dra.GpuTenant("vision"))["Namespace", "vision"]["metadata"]["labels"]
     for value in ("true", "false"):
         refused = problems(lambda value=value: dra.GpuTenant("vision", namespace_labels={label: value}))
         assert refused == [("field-not-allowed", 'GpuTenant("vision").namespace_labels')]
+
+
+SECURITY = "pod-security.kubernetes.io/"
+
+
+def security_labels(**arguments: Any) -> dict[str, str]:
+    labels = objects(lambda: dra.GpuTenant("vision", **arguments))["Namespace", "vision"]["metadata"][
+        "labels"
+    ]
+    return {key.removeprefix(SECURITY): text for key, text in labels.items() if key.startswith(SECURITY)}
+
+
+@pytest.mark.parametrize(
+    ("given", "labels"),
+    [
+        (None, ["baseline"] * 3),
+        ("baseline", ["baseline"] * 3),
+        ("restricted", ["restricted"] * 3),
+        ("privileged", ["privileged"] * 3),
+        (dra.PodSecurity(), ["baseline"] * 3),
+        (dra.PodSecurity(enforce="privileged", warn="baseline"), ["privileged", "privileged", "baseline"]),
+    ],
+)
+def test_the_namespace_of_a_tenant_enforces_audits_and_warns_of_a_level(given: Any, labels: list[str]):
+    assert security_labels(pod_security=given) == dict(zip(("enforce", "audit", "warn"), labels, strict=True))
+
+
+def test_versions_of_the_levels_are_labels_where_they_are_given():
+    given = dra.PodSecurity(enforce_version="v1.36", warn="restricted", warn_version="latest")
+    assert security_labels(pod_security=given) == {
+        "enforce": "baseline",
+        "enforce-version": "v1.36",
+        "audit": "baseline",
+        "warn": "restricted",
+        "warn-version": "latest",
+    }
+
+
+def test_other_labels_of_the_namespace_stand_beside_those_of_pod_security():
+    made = objects(lambda: dra.GpuTenant("vision", namespace_labels={"team": "vision"}))
+    assert made["Namespace", "vision"]["metadata"]["labels"] == {
+        "team": "vision",
+        **{f"{SECURITY}{mode}": "baseline" for mode in ("enforce", "audit", "warn")},
+    }
+
+
+@pytest.mark.parametrize("key", ["enforce", "warn", "enforce-version"])
+def test_labels_of_pod_security_have_an_argument_of_their_own(key: str):
+    labels = {f"{SECURITY}{key}": "privileged"}
+    assert problems(lambda: dra.GpuTenant("vision", namespace_labels=labels)) == [
+        ("field-not-allowed", 'GpuTenant("vision").namespace_labels')
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "path"),
+    [
+        ("basic", "unsupported-value", "pod_security"),
+        (True, "wrong-type", "pod_security"),
+        ({"enforce": "baseline"}, "wrong-type", "pod_security"),
+        (dra.PodSecurity(enforce="Baseline"), "unsupported-value", "pod_security.enforce"),  # type: ignore[arg-type]
+        (dra.PodSecurity(enforce=None), "wrong-type", "pod_security.enforce"),  # type: ignore[arg-type]
+        (dra.PodSecurity(audit=7), "wrong-type", "pod_security.audit"),  # type: ignore[arg-type]
+        (dra.PodSecurity(warn_version="1.37"), "unsupported-value", "pod_security.warn_version"),
+        (dra.PodSecurity(audit_version="v1.037"), "unsupported-value", "pod_security.audit_version"),
+        (dra.PodSecurity(enforce_version=1.37), "wrong-type", "pod_security.enforce_version"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_level_or_version_is_refused(given: Any, code: str, path: str):
+    assert problems(lambda: dra.GpuTenant("vision", pod_security=given)) == [
+        (code, f'GpuTenant("vision").{path}')
+    ]
+
+
+@pytest.mark.parametrize("arguments", [{"create_namespace": False}, {"namespace": "default"}])
+def test_a_level_for_a_namespace_that_the_tenant_does_not_make_is_refused(arguments: dict[str, Any]):
+    assert problems(lambda: dra.GpuTenant("vision", pod_security="baseline", **arguments)) == [
+        ("field-not-allowed", 'GpuTenant("vision").pod_security')
+    ]
+    assert problems(lambda: dra.GpuTenant("vision", **arguments)) == []
 
 
 def test_a_template_with_admin_access_in_a_tenant_without_it_is_told_the_argument_of_the_tenant():

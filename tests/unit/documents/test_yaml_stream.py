@@ -57,6 +57,7 @@ def many(text: str) -> list[tuple[int, int, Any]]:
     ]
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("batch", [1, 12, 1 << 18])
 def test_how_many_are_read_at_once_changes_nothing(batch: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(yaml_stream, "_BATCH", batch)

@@ -18,8 +18,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from dra_infra.answers.asking import ask_files
 from dra_infra.cli import explain
-from dra_infra.cli.explain_questions import read_offline
 from tests.unit.kubernetes.scheduler.allocator.cases import Case, defaults_of, make_case
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice, selecting
 
@@ -219,7 +219,7 @@ def find_case(row: PendingPod, objects: Sequence[Object], folder: Path) -> Case 
     entries = [each.get("resourceClaimName") for each in pod["spec"]["resourceClaims"]]
     if not named.keys() >= set(entries) or pod["spec"].get("schedulingGates"):
         return None
-    asked = read_offline(SUBJECT, **_written(row, objects, folder)).asking.question
+    asked = ask_files(SUBJECT, **_written(row, objects, folder)).asking.question
     eligible = {node.name for node in asked.eligible} if asked is not None else set()
     allocated: dict[str, list[Object]] = {"devices": [], "shares": [], "capacity": []}
     for claim in named.values():

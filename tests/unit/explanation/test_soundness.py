@@ -11,6 +11,7 @@ from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import read_requests
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from tests import draws
 from tests.unit.explanation.asked import claims_of, cluster_of
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
@@ -18,10 +19,11 @@ from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
 CASES = 250
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("minor", MINORS)
 def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
     seen = 0
-    for seed in range(CASES):
+    for seed in draws.seeds(CASES):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         cluster, claims = cluster_of(case), claims_of(case)
         for manifest in case.nodes:
@@ -40,10 +42,11 @@ def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
     assert seen > CASES // 10
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_refusal_has_a_reason(minor):
     codes = set()
-    for seed in range(CASES):
+    for seed in draws.seeds(CASES):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         cluster, claims = cluster_of(case), claims_of(case)
         for manifest in case.nodes:

@@ -13,6 +13,7 @@ from dra_infra.explanation.records import Explanation, Suggestion
 from dra_infra.explanation.suggesting import Suggesting
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from tests import draws
 from tests.unit.explanation.asked import a_holder, answer, question_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
 from tests.unit.kubernetes.scheduler.allocator.known import (
@@ -180,6 +181,7 @@ def test_at_most_five_are_told():
     assert len(found.suggestions) <= 5
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_edit_fits_when_the_allocator_is_asked_again(minor, monkeypatch):
     proven = []
@@ -200,16 +202,17 @@ def test_every_edit_fits_when_the_allocator_is_asked_again(minor, monkeypatch):
         return fits
 
     monkeypatch.setattr(Suggesting, "_try", checked)
-    for seed in range(180):
+    for seed in draws.seeds(180):
         case = draw_case(random.Random(f"edits {minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         explain(question_of(case), is_deep=seed % 10 == 0)
     assert len(proven) > 30
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize("minor", MINORS)
 def test_verdict_and_proof_are_the_allocators(minor):
     proven = 0
-    for seed in range(100):
+    for seed in draws.seeds(100):
         case = draw_case(random.Random(f"verdict {minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         question = question_of(case)
         try:

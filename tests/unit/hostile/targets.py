@@ -19,16 +19,18 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 
+from dra_infra.answers import asking, validating
+from dra_infra.answers.observing import find_cluster_status
+from dra_infra.answers.reviewing import compare
+from dra_infra.answers.settings import read_snapshot
 from dra_infra.catalog import load_fleet
-from dra_infra.cli import cluster, explain, explain_questions, migrate, validate
+from dra_infra.cli import cluster, explain, migrate
 from dra_infra.cli.cluster import describe_diagnosis
 from dra_infra.cli.drain import describe as describe_drain
 from dra_infra.cli.drain import to_json as drain_to_json
+from dra_infra.cli.migrate_files import BACKUP
 from dra_infra.cli.printing import print_problems
 from dra_infra.cli.review import RENDERERS as REVIEW_FORMS
-from dra_infra.cli.review import compare
-from dra_infra.cli.settings import read_snapshot
-from dra_infra.cli.simulate import describe
 from dra_infra.cli.validate import RENDERERS, workflow_commands
 from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, SLICES, SNAPSHOT
 from dra_infra.client.kubeconfig import Account, User
@@ -54,6 +56,7 @@ from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import without_secrets
+from dra_infra.review.placement_report import describe
 from dra_infra.review.running import Running
 from dra_infra.sources.manifests import read_side
 from dra_infra.target import ClusterTarget
@@ -67,7 +70,7 @@ _SHORT: Final = 0.2
 def check_manifests(data: bytes, folder: Path) -> None:
     """`validate`, in every format."""
     file = _written(folder, data)
-    report = validate._without_secrets(validate.check([str(file)], ClusterTarget(), driver="newest"))
+    report = validating.validate([str(file)], ClusterTarget())
     print_problems(report.problems, with_count=False)
     for text in (*(render(report) for render in RENDERERS.values()), *workflow_commands(report)):
         text.encode("utf-8", "backslashreplace")
@@ -83,7 +86,7 @@ def migrate_manifests(data: bytes, folder: Path) -> None:
     for form in ("text", "html"):
         migrate.run([str(file)], **{**_MIGRATION, "plan": True, "form": form, "diff": form == "text"})
     migrate.run([str(file)], **{**_MIGRATION, "output": folder / "new"})
-    kept = file.with_name(f"{file.name}{migrate.BACKUP}")
+    kept = file.with_name(f"{file.name}{BACKUP}")
     kept.unlink(missing_ok=True)
     migrate.run([str(file)], **{**_MIGRATION, "fleet": None, "write": True})
     if kept.exists():
@@ -300,9 +303,9 @@ def _status(reader: Reader) -> None:
     for form in cluster.FORMS:
         # Numbers for Prometheus are those of teams.
         if form != "prometheus":
-            cluster._form(items, cluster.Shown(form=form))
+            cluster.render_status(find_cluster_status(items), form)
     for form in ("text", "json", "prometheus"):
-        cluster._form(items, cluster.Shown(form=form, by_team=True, team_label="team"))
+        cluster.render_status(find_cluster_status(items, team_label="team"), form)
 
 
 def _drained(reader: Reader) -> None:
@@ -315,7 +318,7 @@ def _drained(reader: Reader) -> None:
 def _explained(reader: Reader) -> None:
     for kind in SNAPSHOT[:1]:
         reader.list(kind, names_only=True)
-    original, explain_questions.open_reader = explain_questions.open_reader, lambda *_args, **_named: reader
+    original, asking.open_reader = asking.open_reader, lambda *_args, **_named: reader
     try:
         explain.run(
             "pod/waits",
@@ -335,7 +338,7 @@ def _explained(reader: Reader) -> None:
             as_json=False,
         )
     finally:
-        explain_questions.open_reader = original
+        asking.open_reader = original
 
 
 def _migrated(reader: Reader) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from tests.unit.migration.old_dra_cases import cases, objects_after
 
@@ -55,7 +56,7 @@ def damaged(draw: st.DrawFn) -> list[Any]:
     ]
     for _ in range(draw(st.integers(1, 2))):
         found = list(places(objects))[1:]
-        objects = put(objects, draw(st.sampled_from(found)), draw(JSON))
+        objects = put(objects, draw(st.sampled_from(found)), draw(JSON | st.sampled_from((SECRET, UNKNOWN))))
     return list(objects)
 
 

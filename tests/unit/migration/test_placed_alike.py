@@ -113,7 +113,7 @@ def machines_of(row: Case) -> list[str]:
 def takes(machine: str, row: Case, manifests: Sequence[Mapping[str, Any]], *, is_driver: bool) -> bool:
     both = sides(machine, row.id)
     fleet = both.at(frozenset(both.offered) if is_driver else frozenset())
-    found = place(manifests, fleet, release=RELEASE, bystanders_alone=True)
+    found = place(manifests, fleet, release=RELEASE)
     return found.joint.verdict == "always"
 
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.errors import Place
-from dra_infra.output.escaping import block
+from dra_infra.output.escaping import block, one_line
 from dra_infra.output.finding_formats import Finding, write_junit, write_sarif
 from dra_infra.output.finding_formats import TestCase as Case
 
 
 def sarif_of(*findings, notes=()):
-    (run,) = json.loads(write_sarif(findings, notes=notes))["runs"]
+    (run,) = json.loads(write_sarif(findings, provenance={"version": "1.2.3"}, notes=notes))["runs"]
     return run
 
 
@@ -79,15 +79,20 @@ texts = st.text(st.characters(), max_size=20)
 
 @given(texts, texts, texts, texts)
 def test_any_text_gives_xml_that_can_be_read_back(suite, name, code, message):
-    text = write_junit(suite, [Case(group=name, name=name, failures=[(code, message)], remarks=[message])])
+    case = Case(group=name, name=name, failures=[(code, message)], remarks=[message])
+    text = write_junit(suite, [case], properties={name: message})
     root = ET.fromstring(text.encode("utf-8"))  # noqa: S314  (our own text)
     (failure,) = root.iter("failure")
     readable = block(message)
     assert failure.get("message") == readable
+    (known,) = root.iter("property")
+    assert known.get("value") == one_line(message)
 
 
 def test_failures_are_counted_by_case():
     text = write_junit(
-        "s", [Case(group="g", name="a", failures=[("x", "1"), ("y", "2")]), Case(group="g", name="b")]
+        "s",
+        [Case(group="g", name="a", failures=[("x", "1"), ("y", "2")]), Case(group="g", name="b")],
+        properties={},
     )
     assert (ET.fromstring(text).get("tests"), ET.fromstring(text).get("failures")) == ("2", "1")  # noqa: S314

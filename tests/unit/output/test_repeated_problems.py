@@ -10,6 +10,7 @@ from dra_infra.cli.printing import print_problems
 from dra_infra.errors import Place, Problem
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.program.synth import synth
+from dra_infra.provenance import Provenance
 from dra_infra.review import render_json, render_markdown, render_text
 from dra_infra.review.reviews import Review
 
@@ -92,7 +93,9 @@ def test_a_program_prints_it_once_and_json_has_each(tmp_path, capsys):
     assert printed.count("count-below-one") == 1
     assert "the same for 5 others" in printed
     assert printed.endswith("1 problem\n")
-    review = Review(project="p", stack="dev", base_label="main", problems=program.problems)
+    review = Review(
+        project="p", stack="dev", base_label="main", provenance=Provenance(), problems=program.problems
+    )
     assert review.findings == "1 problem"
     assert render_text(review).count("count-below-one") == 1
     assert render_markdown(review).count("count-below-one") == 1

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, Marker
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_names import is_secret_name
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
@@ -111,7 +112,7 @@ def test_containers_are_told_apart_by_name_when_they_are_compared():
         }
 
     found = SecretMask().manifest(pod(("b", "2"), ("a", "9")), pod(("a", "1"), ("b", "2")))
-    assert found == pod(("b", "[secret]"), ("a", "[secret] (changed)"))
+    assert found == pod(("b", SECRET), ("a", CHANGED_SECRET))
 
 
 def test_values_of_charts_are_hidden_by_their_keys():
@@ -119,18 +120,16 @@ def test_values_of_charts_are_hidden_by_their_keys():
     new = {"auth": {"adminPassword": "new-one", "user": "admin"}, "tokens": ["token-a"], "secretName": ""}
     assert list(secret_values(values)) == ["old-one", "token-a"]
     assert SecretMask().values(new, values, by_name=True) == {
-        "auth": {"adminPassword": "[secret] (changed)", "user": "admin"},
-        "tokens": ["[secret]"],
+        "auth": {"adminPassword": CHANGED_SECRET, "user": "admin"},
+        "tokens": [SECRET],
         "secretName": "",
     }
 
 
 @pytest.mark.parametrize("data", ["text", ["list"], 7])
 def test_malformed_values_of_a_secret_are_hidden_too(data: object):
-    assert SecretMask().manifest({"kind": "Secret", "data": data})["data"] == "[secret]"
-    assert (
-        SecretMask().manifest({"kind": "Secret", "data": data}, {"data": {}})["data"] == "[secret] (changed)"
-    )
+    assert SecretMask().manifest({"kind": "Secret", "data": data})["data"] == SECRET
+    assert SecretMask().manifest({"kind": "Secret", "data": data}, {"data": {}})["data"] == CHANGED_SECRET
 
 
 LONG = 2**20 if os.environ.get("DRA_INFRA_SOAK") else 2**18
@@ -231,7 +230,7 @@ def test_a_long_list_of_arguments_is_read_in_linear_time():
     started = time.process_time()
     found = report_mask().values({"args": arguments}, {"args": ["--password", "y"] * 50_000})
     assert time.process_time() - started < 10
-    assert found["args"][:2] == ["--password", "[secret] (changed)"]
+    assert found["args"][:2] == ["--password", CHANGED_SECRET]
 
 
 @pytest.mark.parametrize(
@@ -284,50 +283,51 @@ def test_secrets_that_change_are_told_apart_from_those_that_stay_in_one_text():
     mask = SecretMask()
     old = {"f": "a: 1\npassword: hunter2\ntoken: abcdefgh1\n"}
     new = {"f": "a: 2\npassword: hunter2\ntoken: abcdefgh2\n"}
-    assert mask.values(new, old) == {"f": "a: 2\npassword: [secret]\ntoken: [secret] (changed)\n"}
+    shown = Marker("a: 2\npassword: [secret]\ntoken: [secret] (changed)\n", "secret")
+    assert mask.values(new, old) == {"f": shown}
 
 
 CHANGES = {
-    "a number": ({"password": "hunter2"}, {"password": 12345678}, {"password": "[secret] (changed)"}),
+    "a number": ({"password": "hunter2"}, {"password": 12345678}, {"password": CHANGED_SECRET}),
     "that was a number": (
         {"password": 12345678},
         {"password": "hunter2"},
-        {"password": "[secret] (changed)"},
+        {"password": CHANGED_SECRET},
     ),
     "that was a mapping": (
         {"password": {"value": 1}},
         {"password": "hunter2"},
-        {"password": "[secret] (changed)"},
+        {"password": CHANGED_SECRET},
     ),
     "a pair that was a number": (
         {"a": [{"name": "db-password", "value": 12345678}]},
         {"a": [{"name": "db-password", "value": 12345679}]},
-        {"a": [{"name": "db-password", "value": "[secret] (changed)"}]},
+        {"a": [{"name": "db-password", "value": CHANGED_SECRET}]},
     ),
     "a variable that is a number": (
         {"env": [{"name": "API_KEY2", "value": 12345678}]},
         {"env": [{"name": "API_KEY2", "value": 12345678}]},
-        {"env": [{"name": "API_KEY2", "value": "[secret]"}]},
+        {"env": [{"name": "API_KEY2", "value": SECRET}]},
     ),
     "a user in front of another": (
         {"a": [{"user": "ada", "password": "hunter2"}]},
         {"a": [{"user": "bob", "password": "hunter3"}, {"user": "ada", "password": "hunter2"}]},
-        {"a": [{"user": "bob", "password": "[secret]"}, {"user": "ada", "password": "[secret]"}]},
+        {"a": [{"user": "bob", "password": SECRET}, {"user": "ada", "password": SECRET}]},
     ),
     "users in another order": (
         {"a": [{"id": 1, "password": "hunter2"}, {"id": 2, "password": "hunter3"}]},
         {"a": [{"id": 2, "password": "hunter4"}, {"id": 1, "password": "hunter2"}]},
-        {"a": [{"id": 2, "password": "[secret] (changed)"}, {"id": 1, "password": "[secret]"}]},
+        {"a": [{"id": 2, "password": CHANGED_SECRET}, {"id": 1, "password": SECRET}]},
     ),
     "one of two of a name": (
         {"a": [{"user": "ada", "password": "hunter2"}, {"user": "ada", "password": "hunter3"}]},
         {"a": [{"user": "ada", "password": "hunter2"}, {"user": "ada", "password": "hunter4"}]},
-        {"a": [{"user": "ada", "password": "[secret]"}, {"user": "ada", "password": "[secret] (changed)"}]},
+        {"a": [{"user": "ada", "password": SECRET}, {"user": "ada", "password": CHANGED_SECRET}]},
     ),
     "a text in front of another": (
         {"tokens": ["hunter2"]},
         {"tokens": ["hunter3", "hunter2"]},
-        {"tokens": ["[secret] (changed)", "[secret]"]},
+        {"tokens": [CHANGED_SECRET, SECRET]},
     ),
 }
 
@@ -346,7 +346,7 @@ def test_kinds_that_hold_secrets_elsewhere_show_their_fields():
 
 def test_numbers_under_names_of_passwords_are_hidden():
     values = {"password": 1234, "maxTokens": 4096, "secrets": 10, "enabled": True}
-    assert SecretMask().values(values) == {**values, "password": "[secret]"}
+    assert SecretMask().values(values) == {**values, "password": SECRET}
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,8 @@ def test_affinity_to_pods_that_are_not_known_is_left_out_and_named(build):
     assert answer.verdict == "fits"
     assert answer.unmodelled == ("affinity.podAffinity (near pods that are not in this input)",)
     nowhere = build.a_deployment("cache", labels={"app": "web"}, nodeSelector={ZONE: "other"})
-    (answer,) = place(program(build, lonely, nowhere), fleet).workloads
+    partial = dataclasses.replace(fleet, is_partial=True)
+    (answer,) = place(program(build, lonely, nowhere), partial).workloads
     assert answer.unmodelled == (
         "affinity.podAffinity (near pods of Deployment ml/cache, which are not placed)",
     )
@@ -212,7 +213,14 @@ def test_an_extended_resource_gets_devices_without_a_claim(build, minor, resourc
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])
 def test_with_the_gate_off_an_extended_resource_is_one_of_the_node(build, minor):
     manifests = [build.a_class(extendedResourceName=GPU), by_resource(build)]
-    assert place(manifests, build.a_fleet(build.gpus("n")), release=RELEASES[minor]).workloads == ()
+    placement = place(manifests, build.a_fleet(build.gpus("n")), release=RELEASES[minor])
+    # As fit.go of the scheduler has it: no device plugin gives any of it out.
+    (workload,) = placement.workloads
+    assert (workload.verdict, [reason.code for reason in workload.reasons]) == (
+        "does-not-fit",
+        ["node-too-small"],
+    )
+    assert placement.joint.verdict == "never"
 
 
 def test_the_device_plugin_of_a_node_serves_it_there(build):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dra_infra.catalog import load_fleet
@@ -10,6 +12,7 @@ from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.headroom import find_room, probes_of
 from dra_infra.placement.scheduling import place
+from dra_infra.target import ClusterTarget
 
 
 def rooms(fleet, taken=None):
@@ -86,3 +89,20 @@ def test_devices_of_all_nodes_are_counted_once(build):
     )
     room = rooms(fleet)["gpu"]
     assert (room.claims, room.largest) == (3, 3)
+
+
+def test_no_claim_is_searched_for_that_is_larger_than_all_free_devices():
+    release = ClusterTarget(kubernetes="1.34", gates={"DRAConsumableCapacity": True}).releases[0]
+    fleet = load_fleet("example")
+    cluster = Cluster(fleet, release)
+    asked = []
+
+    def ask(count):
+        asked.append(count)
+        return probe.ask(count)
+
+    (probe,) = probes_of(Attempts(cluster), {class_.metadata.name: class_ for class_ in fleet.classes})
+    in_use = InUse(cluster, SharedPools(cluster), Taken().state)
+    room = find_room(Attempts(cluster), in_use, [0], replace(probe, ask=ask))
+    # The allocator of this minor goes through all orders of eight devices before it gives up on nine.
+    assert (room.largest, max(asked)) == (8, 8)

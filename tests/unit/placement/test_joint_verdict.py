@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodePool
 from dra_infra.placement import fillings, orders
 from dra_infra.placement.scheduling import place
 
@@ -98,6 +101,13 @@ PODS = st.lists(
 )
 
 
+WITH_A_CLAIM = {
+    "count": 1, "length": None, "replicas": 1, "cpu": "0", "kind": "Deployment", "shared": False, "plain": False, "beside": "",
+}  # fmt: skip
+SHORT_WITHOUT_CLAIMS = [WITH_A_CLAIM, {**WITH_A_CLAIM, "replicas": 2, "cpu": "2", "plain": True}]
+"""Pods of which those without claims alone ask for more CPU than a node has."""
+
+
 def beside(how, own, other):
     """Fields of a pod spec by which pods of others, or its own, decide where it goes."""
 
@@ -184,6 +194,7 @@ def test_verdict_is_that_of_all_orders_of_arrival(seen, nodes, pods):
 
 @BESIDE_ALL_ORDERS
 @given(nodes=NODES, pods=PODS)
+@example(nodes=["1"], pods=SHORT_WITHOUT_CLAIMS)
 def test_those_whom_a_proof_names_never_fit_without_the_others_either(seen, nodes, pods):
     fleet, manifests = a_platform(nodes, pods)
     for short in place(manifests, fleet).joint.shortages:
@@ -195,6 +206,32 @@ def test_those_whom_a_proof_names_never_fit_without_the_others_either(seen, node
         seen.clear()
         assert place(left, fleet).joint.works is None
         assert not seen or not find_ends(*seen)[0]
+
+
+@pytest.mark.parametrize(
+    ("claimed", "plain", "named"),
+    [
+        # Each workload alone requests more than the three CPUs of the node, and one is enough for the proof.
+        ((2, 2), (2, 2), {"w0": 4_000}),
+        # Only both together request more.
+        ((1, 2), (1, 2), {"w0": 2_000, "w1": 2_000}),
+        # Those without devices alone request more.
+        ((1, 0), (2, 2), {"w1": 4_000}),
+        ((1, 1), (2, 2), {"w1": 4_000}),
+    ],
+)
+def test_a_proof_names_pods_without_devices_as_it_names_others(claimed, plain, named):
+    """Two workloads with so many pods, and so many CPUs for each pod."""
+    pods = [
+        WITH_A_CLAIM | {"replicas": replicas, "cpu": str(cpu), "plain": is_plain}
+        for (replicas, cpu), is_plain in ((claimed, False), (plain, True))
+    ]
+    fleet, manifests = a_platform(["2"], pods)
+    joint = place(manifests, fleet).joint
+    assert joint.verdict == "never"
+    assert {who: amount for short in joint.shortages for who, amount in short.by} == {
+        f"Deployment ml/{name}": amount for name, amount in named.items()
+    }
 
 
 AMOUNTS = ("100m", "500m", "1", "1500m", "2")
@@ -538,19 +575,48 @@ def test_a_node_is_never_filled_with_more_than_one_pod_of_a_daemon_set():
     assert place(manifests, fleet).joint.verdict == "always"
 
 
-def test_pods_without_claims_that_no_node_lets_in_are_left_out_and_named():
+def test_pods_without_claims_that_no_node_of_the_cluster_lets_in_never_run():
     placement = with_web(a_fleet_of("64", 2), 99, "8", nodeSelector={"pool": "cpu"})
-    assert placement.joint.verdict == "always"
-    assert any(
-        note.startswith("Deployment ml/web is left out: it uses no devices") for note in placement.notes
-    )
+    (web,) = (each for each in placement.workloads if each.owner.name == "web")
+    assert (placement.joint.verdict, web.verdict) == ("never", "does-not-fit")
+    assert (web.reasons[0].code, web.reasons[0].nodes) == ("node-refuses-pod", 2)
 
 
-def test_pods_without_claims_alone_are_judged_where_that_is_asked_for():
+def test_pods_without_claims_that_no_node_of_a_partial_fleet_lets_in_are_left_open():
+    fleet = replace(a_fleet_of("64", 2), is_partial=True)
+    placement = with_web(fleet, 99, "8", nodeSelector={"pool": "cpu"})
+    assert (placement.joint.verdict, [each.owner.name for each in placement.workloads]) == ("always", ["gpu"])
+    (web,) = placement.left_out
+    assert (web.verdict, web.replicas) == ("not-decided", 99)
+    assert [each.code for each in web.reasons] == ["fleet-is-partial", "node-refuses-pod"]
+
+
+def test_a_daemon_without_claims_that_no_node_of_a_partial_fleet_lets_in_is_named():
+    fleet = replace(a_fleet_of("64", 2), is_partial=True)
+    placement = with_web(fleet, None, "8", kind="DaemonSet", nodeSelector={"pool": "cpu"})
+    assert (placement.joint.verdict, placement.left_out) == ("always", ())
+    assert placement.notes == (f"DaemonSet ml/web is left out: no node of {fleet.name} lets its pods in",)
+
+
+def test_pods_without_claims_wait_for_a_node_that_a_pool_may_get():
+    fleet = replace(a_fleet_of("64", 2), is_partial=True)
+    added = Node(name="n9", labels={"pool": "cpu"}, allocatable={"cpu": "64", "pods": "10"})
+    pool = NodePool(name="cpu", machine="m", now=0, spare=(Fleet(name="cpu", nodes=(added,)),))
+    placement = with_web(replace(fleet, pools=(pool,)), 1, "8", nodeSelector={"pool": "cpu"})
+    assert placement.left_out == ()
+    assert [each.verdict for each in placement.workloads] == ["fits", "does-not-fit"]
+
+
+def test_pods_without_claims_are_judged_where_there_are_no_others_too():
     fleet = a_fleet_of("64", 2)
-    alone = [build.a_deployment("web", replicas=3, requests={"cpu": "64"})]
-    assert place(alone, fleet).joint.verdict == "always"
-    assert place(alone, fleet, bystanders_alone=True).joint.verdict == "never"
+    placement = place([build.a_deployment("web", replicas=3, requests={"cpu": "64"})], fleet)
+    assert placement.joint.verdict == "never"
+    assert [(each.owner.name, each.verdict) for each in placement.workloads] == [("web", "does-not-fit")]
+
+
+def test_pods_without_claims_that_fit_are_no_workloads_of_the_answer():
+    placement = place([build.a_deployment("web", replicas=2, requests={"cpu": "64"})], a_fleet_of("64", 2))
+    assert (placement.workloads, placement.joint.verdict) == ((), "always")
 
 
 def test_hundreds_of_pods_without_claims_are_decided_by_what_they_take_together():

@@ -9,7 +9,11 @@ from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 from dra_infra.placement.open_programs import open_program
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=4), st.integers(0, 30), st.integers(1, 8))
 def test_what_is_missing_is_what_counting_the_free_gpus_says(build, sizes, running, asked):
     manifests = [

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -262,9 +264,16 @@ def test_pods_of_a_gang_that_run_elsewhere_are_there_for_its_others(build):
     job["spec"]["tasks"][1]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
     job["spec"]["minAvailable"] = 3
     node = build.a_node("a", taints=[{"key": "gpu", "value": "", "effect": "NoSchedule"}])
-    placement = place([*classes(build), job], build.a_fleet(build.gpus("a", 8), nodes=[node]))
-    assert "ml/train/driver is left out" in placement.notes[0]
-    assert (placement.joint.verdict, len(placement.workloads[0].pods)) == ("always", 2)
+    fleet = build.a_fleet(build.gpus("a", 8), nodes=[node])
+    partial = place([*classes(build), job], replace(fleet, is_partial=True))
+    assert [each.owner.part for each in partial.left_out] == ["driver"]
+    assert (partial.joint.verdict, len(partial.workloads[0].pods)) == ("always", 2)
+    whole = place([*classes(build), job], fleet)
+    assert [(each.owner.part, each.verdict) for each in whole.workloads] == [
+        ("driver", "does-not-fit"),
+        ("workers", "fits"),
+    ]
+    assert whole.joint.verdict == "never"
 
 
 def test_an_autoscaled_workload_is_placed_with_the_fewest_and_with_the_most_pods(build):

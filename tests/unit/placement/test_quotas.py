@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dra_infra.placement.scheduling import place
@@ -15,9 +17,10 @@ def a_quota(**hard):
     return build.an_object("ResourceQuota", "team", apiVersion="v1", spec={"hard": hard})
 
 
-def place_below(hard, *objects, nodes=None):
+def place_below(hard, *objects, nodes=None, is_partial=False):
     """The placement on two nodes with eight GPUs each."""
     fleet = build.a_fleet(build.gpus("n0"), build.gpus("n1"), nodes=nodes)
+    fleet = replace(fleet, is_partial=is_partial)
     shared = [build.a_class(), build.a_template("t", build.a_request()), a_quota(**hard)]
     return place([*shared, *objects], fleet)
 
@@ -46,10 +49,18 @@ def test_pods_that_no_node_lets_in_count():
         build.a_deployment("elsewhere", replicas=2, nodeSelector={"pool": "cpu"}),
         build.a_deployment("two", "template:t", replicas=2),
     )
-    assert place_below({"pods": "4"}, *objects).joint.verdict == "always"
-    joint = place_below({"pods": "3"}, *objects).joint
+    assert place_below({"pods": "4"}, *objects, is_partial=True).joint.verdict == "always"
+    joint = place_below({"pods": "3"}, *objects, is_partial=True).joint
     assert joint.verdict == "never"
     assert joint.reasons[0].startswith("Deployment ml/two gets 1 of 2 pods beside the others")
+
+
+def test_pods_of_a_partial_fleet_that_a_quota_refuses_never_run():
+    elsewhere = build.a_deployment("elsewhere", replicas=2, nodeSelector={"pool": "cpu"})
+    placement = place_below({"pods": "1"}, elsewhere, is_partial=True)
+    (left_out,) = placement.left_out
+    assert (left_out.verdict, left_out.reasons[0].code) == ("does-not-fit", "quota-refuses")
+    assert placement.joint.verdict == "never"
 
 
 def test_a_pod_waits_for_a_claim_that_is_refused():

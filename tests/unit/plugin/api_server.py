@@ -199,7 +199,9 @@ class Handler(BaseHTTPRequestHandler):
         server.asked.append((self.command, parts.path, query))
         try:
             server.admit(self.command, parts.path, self.headers.get("Authorization", ""))
-            if query.get("watch"):
+            if lie := server.lie(self.command, parts.path, query):
+                lie(self)
+            elif query.get("watch"):
                 self.stream(server.watch(parts.path, query))
             else:
                 self.send(200, server.serve(self.command, parts.path, query, body))
@@ -243,7 +245,10 @@ class Quiet(ThreadingHTTPServer):
 
 
 class ApiServer:
-    """Serves a store. `refuse` may answer in its place: it gets method and path, and returns a status or None."""
+    """Serves a store. `refuse` may answer in its place: it gets method and path, and returns a status or None.
+
+    So may `lie`, which gets the query too, and returns what writes an answer of its own, or None.
+    """
 
     def __init__(self, port: int = 0, store: Store | None = None) -> None:
         self.store = store or Store()
@@ -251,6 +256,9 @@ class ApiServer:
         self.minor = "37"
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.refuse: Callable[[str, str], int | None] = lambda _method, _path: None
+        self.lie: Callable[[str, str, Mapping[str, str]], Callable[[Handler], None] | None] = (
+            lambda _method, _path, _query: None
+        )
         self.retry_after = ""
         self.token = ""
         self.ended = False
@@ -291,11 +299,15 @@ class ApiServer:
             self.store.changed.notify_all()
         self._http.shutdown()
         self._http.server_close()
+        self.hang_up()
+        self._thread.join()
+
+    def hang_up(self) -> None:
+        """End all connections."""
         for connection in list(self.open):
             # Closing would not end what a handler reads and writes.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
 
     def admit(self, method: str, path: str, authorization: str) -> None:
         status = self.refuse(method, path)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from dra_infra.plugin.api_server import requests
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
 from tests.unit.plugin import api_server
-from tests.unit.plugin.api_server import ApiServer, Clock, serving
+from tests.unit.plugin.api_server import ApiServer, Clock, Handler, serving
 
 
 @pytest.fixture
@@ -294,3 +294,47 @@ def test_a_watch_that_is_too_old_is_told(server: ApiServer) -> None:
     server.store.create("nodes", "", {"metadata": {"name": "node-2"}})
     server.store.forget()
     assert refusal(lambda: list(api.watch(CLAIMS, since))).status == 410
+
+
+def test_a_page_that_is_too_large_is_asked_for_in_smaller_ones(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(requests, "LARGEST", 200_000)
+    for number in range(40):
+        item = {"metadata": {"name": f"slice-{number}"}, "spec": {"x": "a" * 9000}}
+        server.store.create("resourceslices", "", item)
+    items, _ = server.api().list(SLICES)
+    assert len(items) == 40
+    limits = [query["limit"] for _, path, query in server.asked if path.endswith("/resourceslices")]
+    assert limits == ["100", *["10"] * 4]
+
+
+def test_an_object_that_is_too_large_is_asked_for_once(server: ApiServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(requests, "LARGEST", 10_000)
+    server.store.create("resourceclaims", "ml", {"metadata": {"name": "claim"}, "spec": {"x": "a" * 20_000}})
+    error = refusal(server.api().get, CLAIMS, "claim", "ml")
+    assert error.problems[0].code == "api-unreachable"
+    assert sum(path.endswith("/claim") for _, path, _ in server.asked) == 1
+
+
+def test_pages_without_an_end_are_left(server: ApiServer):
+    items = [{"metadata": {"name": f"slice-{number}"}, "spec": {"x": "a" * 4000}} for number in range(100)]
+    page = {"items": items, "metadata": {"resourceVersion": "1", "continue": "more"}}
+
+    def lie(_method: str, path: str, _query: Mapping[str, str]) -> Callable[[Handler], None] | None:
+        return (lambda handler: handler.send(200, page)) if path.endswith("/resourceslices") else None
+
+    server.lie = lie
+    assert refusal(server.api().list, SLICES).problems[0].code == "api-refused"
+    assert sum(path.endswith("/resourceslices") for _, path, _ in server.asked) < 100
+
+
+def test_a_head_that_is_too_large_is_left(server: ApiServer):
+    def write(handler: Handler) -> None:
+        handler.send_response(200)
+        for number in range(90):
+            handler.send_header(f"X-{number}", "a" * 65_000)
+        handler.end_headers()
+
+    server.lie = lambda _method, path, _query: write if path == "/version" else None
+    assert refusal(server.api(clock=Clock()).minor).problems[0].code == "api-unreachable"

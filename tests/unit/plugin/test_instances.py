@@ -12,7 +12,7 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command import instance
-from dra_infra.plugin.command.instance import InstanceLock, Paths, refuse_others
+from dra_infra.plugin.command.instance import InstanceLock, Instances, Paths, refuse_others
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration, Sockets
@@ -138,3 +138,30 @@ def test_a_link_in_the_place_of_the_folder_of_records_is_refused_and_one_to_the_
     with pytest.raises(PluginError, match="is a link") as caught:
         paths.make_ready()
     assert codes(caught.value) == ["plugin-folder-not-usable"]
+
+
+def paths_of(root: Path, state: str = "") -> Paths:
+    (root / "plugins").mkdir(exist_ok=True)
+    sockets = Sockets(kubelet_root=root, driver=DRIVER)
+    folder = root / state if state else sockets.folder
+    paths = Paths(state=folder, cdi=root / "cdi", sockets=sockets, commands=root / "commands")
+    paths.make_ready()
+    return paths
+
+
+@pytest.mark.parametrize(("first", "second"), [("one", "two"), ("one", ""), ("", "one")])
+def test_an_instance_with_another_state_folder_is_refused_before_either_is_registered(
+    root: Path, first: str, second: str
+):
+    running, other = Instances(paths_of(root, first)), Instances(paths_of(root, second))
+    assert not running.acquire()
+    assert code_of(other.acquire) == "plugin-already-running"
+    other.release()
+    running.release()
+    assert not Instances(paths_of(root, second)).acquire()
+
+
+@pytest.mark.parametrize("state", ["", "one"])
+def test_instances_with_one_state_folder_find_each_other(root: Path, state: str):
+    running, other = Instances(paths_of(root, state)), Instances(paths_of(root, state))
+    assert [running.acquire(), other.acquire()] == [False, True]

@@ -184,6 +184,7 @@ def test_everything_that_is_observed_has_a_line():
     observers.devices({"healthy": 7, "unhealthy": 1})
     observers.reconciled(prepared=3, released=1, restored=0)
     observers.noticed([PROBLEM])
+    observers.malformed(method="Health/Check", peer="unix:")
     assert [(line["level"], line["message"]) for line in lines(stream)] == [
         ("debug", "release begins"),
         ("info", "released"),
@@ -193,6 +194,7 @@ def test_everything_that_is_observed_has_a_line():
         ("warning", "devices"),
         ("warning", "compared with the claims of the API server"),
         ("error", "noticed"),
+        ("warning", "a request is malformed"),
     ]
 
 
@@ -239,3 +241,29 @@ def test_what_strangers_bring_about_is_told_some_times_a_minute(monkeypatch: pyt
     assert lines(stream)[-1]["left_out"] == 80
     logs.log("warning", "ended a connection", peer="10.0.0.1")
     assert "left_out" not in lines(stream)[-1]
+
+
+def test_a_statement_of_a_library_that_strangers_repeat_silences_no_other(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(logs.time, "monotonic", lambda: 0.0)
+    stream = start()
+    library = logging.getLogger("grpc._cython.cygrpc")
+    for number in range(100):
+        library.error("a stranger's %s", number)
+        library.error(f"a stranger's own words, {number}")
+    library.error("the socket is gone: %s", "none")
+    library.error("the event loop hangs")
+    found = [each["message"] for each in lines(stream)]
+    assert sum("own words" in each for each in found) == sum("stranger's" in each for each in found) / 2 == 20
+    assert found[-2:] == ["the socket is gone: none", "the event loop hangs"]
+
+
+def test_a_request_that_is_malformed_is_a_line_without_a_trace():
+    stream = start()
+    Observers(OperationLog()).malformed(method="Health/Check", peer="unix:")
+    (line,) = lines(stream)
+    assert (line["level"], line["message"], line["method"]) == (
+        "warning",
+        "a request is malformed",
+        "Health/Check",
+    )
+    assert "trace" not in line

@@ -33,8 +33,9 @@ class SimulatedMachine(Node):
     """A machine whose devices are files."""
 
     def back_end(self, disk: Disk) -> SimulatedBackEnd:
+        # The last release in which a whole GPU without a config gets slices of time, so that there is more to undo.
         self.simulated = SimulatedBackEnd(
-            "hgx-h100 devices=2 dynamic-mig",
+            "hgx-h100 devices=2 driver=25.12 dynamic-mig",
             node="node-1",
             folder=self.claims.parent / "sim",
             driver=DRIVER,

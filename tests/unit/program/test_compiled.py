@@ -69,7 +69,7 @@ def change(path: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("format", "dra-infra/compiled/2"),
+        ("format", "dra-infra/compiled/1"),
         ("kind", "script"),
         ("kind", "manifests"),
         ("commit", "HEAD"),
@@ -85,6 +85,8 @@ def change(path: str, value: Any) -> dict[str, Any]:
         ("program.objects.0.place", {"file": "a", "line": -1, "column": 0}),
         ("program.objects.0.target", {"kubernetes": "1.1", "gates": {}, "serves": ["v1"]}),
         ("program.objects.0.target", {"kubernetes": None, "gates": {"NoGate": True}, "serves": []}),
+        ("program.stand_in_classes", [{"metadata": {"name": 7}}]),
+        ("program.stand_in_classes", [{"metadata": {"labels": {"a": []}}}]),
         ("program.kubernetes", "1.2"),
         ("program.driver", "nobody's"),
         ("program.problems", [{"path": "a", "code": "no-code-of-ours", "message": "m"}]),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import sys
 from pathlib import Path
 
@@ -172,6 +173,71 @@ def test_modes_times_and_keys_of_others_stay_as_they_are(project, tmp_path: Path
     assert (after.st_mode, after.st_mtime, after.st_uid) == (before.st_mode, before.st_mtime, before.st_uid)
 
 
+# Threads, processes, files and events as interpreters and libraries use them, each by the calls that the C library chooses.
+ORDINARY = """
+import asyncio, concurrent.futures, fcntl, mmap, multiprocessing, os, resource, shutil, sqlite3, subprocess
+import sys, tempfile
+import numpy
+home = os.environ["HOME"]
+threads = concurrent.futures.ThreadPoolExecutor(4)
+assert list(threads.map(abs, range(-4, 0))) == [4, 3, 2, 1]
+forking = multiprocessing.get_context("fork")
+near, far = forking.Pipe()
+child = forking.Process(target=far.send, args=("sent",))
+child.start()
+assert near.recv() == "sent"
+child.join()
+spawned = "import math, multiprocessing as m; p = m.get_context('spawn').Process(target=math.sqrt, args=(4,)); p.start(); p.join()"
+subprocess.run([sys.executable, "-c", spawned + "; assert p.exitcode == 0"], check=True)
+async def events():
+    process = await asyncio.create_subprocess_exec("echo", "a", stdout=asyncio.subprocess.PIPE)
+    assert await process.communicate() == (b"a\\n", None)
+    await asyncio.gather(asyncio.sleep(0.001), asyncio.to_thread(abs, 1))
+threads.submit(asyncio.run, events()).result()
+square = numpy.random.default_rng(1).random((200, 200))
+assert (square @ square).shape == (200, 200)
+database = sqlite3.connect(home + "/database")
+database.execute("pragma journal_mode=wal")
+database.execute("create table t(a)")
+database.commit()
+with tempfile.TemporaryFile() as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    file.truncate(100)
+    os.posix_fallocate(file.fileno(), 0, 100)
+    mmap.mmap(file.fileno(), 100).close()
+shutil.copytree(os.path.dirname(os.__file__) + "/json", home + "/json")
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+os.nice(1)
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", "exit 0"], os.environ), 0)
+shell = "cp -a /etc/passwd p && ls -l p && touch -d yesterday p && tar cf t p && tar xf t && nice true && timeout 5 cat p | sort"
+subprocess.run(["sh", "-e", "-c", shell], cwd=home, check=True, stdout=subprocess.DEVNULL)
+"""
+
+
+@linux_only
+def test_interpreters_and_libraries_work_by_the_list_of_system_calls(project):
+    assert len(project(ORDINARY).result().objects) == 1
+
+
+@linux_only
+@pytest.mark.parametrize("name", ["net/unix", "net/tcp", "net/route", "mountinfo", "task"])
+def test_a_program_sees_no_connections_and_mounts_of_the_machine(project, name: str):
+    seen = (
+        f"__import__('os').listdir('/proc/self/{name}')" if name == "task" else f"open('/proc/self/{name}')"
+    )
+    assert said_by(project(seen + "\n")).message.startswith("PermissionError: ")
+
+
+@linux_only
+def test_a_program_reads_its_own_status_and_lists_its_descriptors(project):
+    program = (
+        "import os\nassert 'Seccomp:\\t2' in open('/proc/self/status').read()\n"
+        "assert os.listdir('/proc/self/fd') and open('/proc/self/maps').read() and open('/proc/self/cgroup').read()\n"
+    )
+    project(program).result()
+
+
 @linux_only
 def test_an_old_kernel_that_lets_files_be_emptied_is_not_said_to_keep_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sandbox, "_version", lambda: 2)
@@ -182,16 +248,32 @@ def test_an_old_kernel_that_lets_files_be_emptied_is_not_said_to_keep_them(monke
 
 @linux_only
 def test_a_child_that_left_its_session_ends_with_the_program(project, tmp_path: Path):
-    mark = tmp_path / "pid"
+    mark = tmp_path / "repository" / "mark"
+    mark.touch()
     program = (
-        "import os, time\n"
-        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.setsid()\n"
-        f"        open({str(mark)!r}, 'w').write(str(os.getpid()))\n        os.closerange(0, 64)\n        time.sleep(600)\n"
+        f"import fcntl, os, time\nfcntl.flock(os.open({str(mark)!r}, os.O_RDONLY), fcntl.LOCK_EX)\n"
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n"
         "    os._exit(0)\n"
-        f"while not os.path.exists({str(mark)!r}) or not open({str(mark)!r}).read():\n    time.sleep(0.01)\n"
     )
-    project(program, read_allowance([f"write:{tmp_path}"])).result()
-    assert not Path(f"/proc/{int(mark.read_text())}").exists()
+    project(program).result()
+    # Every process that was forked has the lock until it ends.
+    with mark.open() as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("error", "number"),
+    [
+        ("OSError(28, 'No space left on device')", 28),
+        ("OSError(27, 'File too large')", 27),
+        ("BlockingIOError(11, 'x')", 11),
+    ],
+)
+def test_a_bound_that_was_met_is_named(project, starts_warm, error: str, number: int):
+    problem = said_by(project(f"raise {error}\n"))
+    assert f"[Errno {number}]" in problem.message
+    assert "1 GiB" in problem.hint
 
 
 def test_a_program_gets_variables_by_name():

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,62 +81,106 @@ def test_a_program_that_floods_its_output_still_ends(project):
     assert RunningSynth(folder).result().objects == ()
 
 
+BUSY = (
+    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n"
+)
+
+
 def test_a_program_that_cannot_be_interrupted_is_killed(project, monkeypatch):
     monkeypatch.setattr("dra_infra.program.isolated._GRACE", 0.2)
-    monkeypatch.setattr("dra_infra.program.isolated._ENDING", 0.2)
-    program = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n"
-    assert code_of(RunningSynth(project(program), timeout=0.3)) == "program-timeout"
+    monkeypatch.setattr("dra_infra.program.supervisor.ENDING", 1.0)
+    assert code_of(RunningSynth(project(BUSY), timeout=0.3)) == "program-timeout"
 
 
-def test_a_program_that_cannot_be_interrupted_ends_without_its_caller(project, tmp_path: Path):
-    program = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n"
-    request = {
-        "directory": str(project(program)),
-        "inside": str(tmp_path),
-        "home": str(tmp_path),
-        "stack": None,
-        "config": {},
-        "timeout": 0.2,
-        "read": [],
-        "write": [],
-        "network": False,
-        "everything": False,
-    }
-    main = "from dra_infra.program import isolated; isolated._GRACE = 0.2; import sys; "
-    command = [sys.executable, "-c", f"{main}sys.exit(isolated._main(int(sys.argv[1])))", "2"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    ended = subprocess.run(
-        command, input=json.dumps(request).encode(), env=environment, timeout=120, check=False
+@pytest.fixture
+def supervise(project, tmp_path: Path):
+    """Starts the process that `RunningSynth` starts, with other constants; its standard input stays open."""
+    started = []
+
+    def start(program: str, constants: str, timeout: float = 60) -> subprocess.Popen[bytes]:
+        home = tmp_path / "home"
+        home.mkdir()
+        request = {
+            "directory": str(project(program)),
+            "inside": str(tmp_path),
+            "home": str(home),
+            "python_variables": {},
+            "stack": None,
+            "config": {},
+            "timeout": timeout,
+            "read": [],
+            "write": [],
+            "network": False,
+            "everything": False,
+        }
+        imports = "import sys; from dra_infra.program import isolated, namespaces, sandbox, supervisor; "
+        command = [sys.executable, "-c", f"{imports}{constants}; sys.exit(isolated._main(1))"]
+        # The standard output is the pipe of the answer.
+        running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        started.append(running)
+        running.stdin.write(json.dumps(request).encode() + b"\n")
+        running.stdin.flush()
+        return running
+
+    yield start
+    for running in started:
+        running.kill()
+        running.wait()
+        for pipe in (running.stdin, running.stdout):
+            pipe.close()
+
+
+def test_a_program_that_cannot_be_interrupted_ends_without_its_caller(supervise, tmp_path: Path):
+    running = supervise(BUSY, "isolated._GRACE = 0.2", timeout=0.2)
+    assert running.wait(60) == 124
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_program_ends_when_its_caller_does(supervise, tmp_path: Path):
+    running = supervise(BUSY, "pass")
+    # It runs, because it has said what is in force.
+    assert running.stdout.readline().endswith(b"\n")
+    running.stdin.close()
+    assert running.wait(60) == 1
+    assert running.stdout.read() == b""
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_program_that_leaves_what_cannot_be_ended_has_no_answer(supervise):
+    # No time in which it could end, on a system that does not end it.
+    constants = "supervisor.ENDING = 0; namespaces.start_processes = sandbox.hold_signals = lambda: False"
+    running = supervise(
+        "import os, time\nif os.fork() == 0:\n    time.sleep(20)\n    os._exit(0)\n", constants
     )
-    assert ended.returncode == 124
+    assert running.wait(60) == 125
 
 
-def test_a_program_that_leaves_what_cannot_be_ended_has_no_answer(project, tmp_path: Path):
-    program = "import os, time\nif os.fork() == 0:\n    time.sleep(20)\n    os._exit(0)\n"
-    request = {
-        "directory": str(project(program)),
-        "inside": str(tmp_path),
-        "home": str(tmp_path),
-        "stack": None,
-        "config": {},
-        "timeout": 60,
-        "read": [],
-        "write": [],
-        "network": False,
-        "everything": False,
-    }
-    # No time in which it could end.
-    main = "from dra_infra.program import isolated; isolated._ENDING = 0; import sys; "
-    command = [sys.executable, "-c", f"{main}sys.exit(isolated._main(int(sys.argv[1])))", "2"]
-    ended = subprocess.run(command, input=json.dumps(request).encode(), timeout=60, check=False)
-    assert ended.returncode == 125
-
-
-def test_an_answer_beside_what_could_not_be_ended_does_not_count(project, monkeypatch):
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (122, "program-too-large", "more than 1,024 processes and threads"),
+        (123, "program-too-large", "more than 1 GiB or 16,384 files"),
+        (125, "program-died", "what it started could not be ended"),
+    ],
+)
+def test_an_answer_of_a_program_that_was_ended_does_not_count(project, monkeypatch, status, code, words):
     running = RunningSynth(project(HEAD))
     running._process.wait()
-    monkeypatch.setattr(running._process, "returncode", 125)
+    monkeypatch.setattr(running._process, "returncode", status)
     with pytest.raises(ProgramError) as error:
         running.result()
-    (problem,) = error.value.problems
-    assert (problem.code, problem.message) == ("program-died", "what it started could not be ended")
+    assert error.value.problems[0].code == code
+    assert words in error.value.problems[0].message
+    shutil.rmtree(running._home, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "codes"), [(HEAD, []), ("raise ValueError('boom')\n", ["program-raised"])]
+)
+def test_files_that_stay_are_told(project, monkeypatch, program: str, codes: list[str]):
+    running = RunningSynth(project(program))
+    monkeypatch.setattr("dra_infra.program.home_folder.remove", lambda _: False)
+    with pytest.raises(ProgramError) as error:
+        running.result()
+    assert [each.code for each in error.value.problems] == [*codes, "program-files-left"]
+    assert str(running._home) in error.value.problems[-1].message

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import Place, ProgramError
+from dra_infra.kubernetes.api.manifests import Marker
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import SECRET, UNKNOWN, Program
 
@@ -174,7 +175,11 @@ def test_secrets_are_never_in_the_result(project):
         """,
     )
     (found,) = program.objects
-    assert found.manifest["data"] == {"output": SECRET, "setting": SECRET, "inside": f"Bearer {SECRET}"}
+    assert found.manifest["data"] == {
+        "output": SECRET,
+        "setting": SECRET,
+        "inside": Marker("Bearer [secret]", "secret"),
+    }
     assert "planted" not in str(program)
     assert "ciphertext" not in str(program)
     assert [each.name for each in program.not_seen] == ["app:token"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import Place, ProgramError
+from dra_infra.kubernetes.api.manifests import SECRET
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import UNKNOWN, Program
 
@@ -115,7 +116,7 @@ def test_outputs_pass_a_transform_known_or_not_secret_or_not(run):
             "uid": made.metadata["uid"], "token": pulumi.Output.secret("planted-2"), "plain": "x"})
     """)
     data = manifests(program)["a"]["data"]
-    assert data == {"uid": UNKNOWN, "token": "[secret]", "plain": "x", "more": "made-*", "hush": "[secret]"}
+    assert data == {"uid": UNKNOWN, "token": SECRET, "plain": "x", "more": "made-*", "hush": SECRET}
     assert "planted" not in str(program)
 
 

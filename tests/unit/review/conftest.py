@@ -30,6 +30,7 @@ from dra_infra.placement.placement import (
 )
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject
+from dra_infra.provenance import ReviewedSide
 from dra_infra.review import Review, review
 
 DRIVER = "gpu.nvidia.com"
@@ -302,13 +303,19 @@ def a_sample() -> Review:
             for item in base.objects
         ),
     )
-    return review(
+    made = review(
         base,
         head,
         base_label="origin/main",
         before=place([item.manifest for item in base.objects], fleet, with_headroom=True),
         after=place([item.manifest for item in head.objects], fleet, with_headroom=True),
     )
+    commits = {
+        "base": ReviewedSide(origin="commit", label="origin/main", commit="1a2b3c4d5e6f" + "0" * 28),
+        "head": ReviewedSide(origin="working tree", commit="9f8e7d6c5b4a" + "0" * 28, is_changed=True),
+    }
+    # The files of the golden reports do not change with each release.
+    return replace(made, provenance=replace(made.provenance, version="X.Y.Z", **commits))
 
 
 @pytest.fixture

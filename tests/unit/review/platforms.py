@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_fleet
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review import Review, review
-from dra_infra.review.placements import place_sides
+from dra_infra.review import Review
 
 TEAMS = ("ads", "fraud", "maps", "ml", "ranking", "research", "safety", "search", "speech", "vision")
 KINDS = (("Deployment", "apps/v1"), ("StatefulSet", "apps/v1"), ("Job", "batch/v1"))
@@ -98,8 +98,7 @@ def _workload(
 def a_platform(nodes: int, workloads: int, *, pods: int = 0) -> Review:
     """The review of both sides on a fleet of so many nodes, placed for real."""
     base, head = (_program(manifests(workloads, head=head, pods=pods)) for head in (False, True))
-    before, after = place_sides(base, head, load_fleet(fleet_of(nodes)))
-    return review(base, head, base_label="origin/main", before=before, after=after)
+    return compare(base, head, base_label="origin/main", fleet=load_fleet(fleet_of(nodes)))
 
 
 def _program(objects: Iterator[dict[str, Any]]) -> Program:

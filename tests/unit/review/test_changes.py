@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.changes import compare_programs
 
@@ -193,7 +194,7 @@ def test_an_object_that_pulumi_names_is_replaced_new_one_first(make):
     before = make.workload("Job", "", make.pod_spec())
     after = make.workload("Job", "", make.pod_spec(image="new"))
     (change,) = changes(make, [before], [after])
-    assert (change.action, change.order, change.ref.name) == ("replaced", "create-first", "[unknown]")
+    assert (change.action, change.order, change.ref.name) == ("replaced", "create-first", UNKNOWN)
 
 
 def _autonamed(made: ProgramObject, name: str) -> ProgramObject:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.codes import CODES
 from dra_infra.errors import Problem
 from dra_infra.program_objects import Program, ProgramRelease
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
-from dra_infra.review.placements import place_sides
-from dra_infra.review.reviews import find_dangers, review
+from dra_infra.review.reviews import find_dangers
 from dra_infra.review.running import Running
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "review.md"
@@ -189,7 +189,9 @@ def test_each_danger_has_an_example_that_is_true(make, code):
     placed = (None, None)
     if code in ("workload-rolls", "crowded-out"):
         small = (make.node("n1", gpus=1),) if code == "crowded-out" else ()
-        placed = place_sides(base, head, make.fleet(make.node("n0", gpus=8), *small, name="production"))
+        fleet = make.fleet(make.node("n0", gpus=8), *small, name="production")
+        made = compare(base, head, base_label="main", fleet=fleet)
+        placed = made.before, made.after
     changes = compare_programs(base, head)
     runs = Running.of(snapshot, base, head)
     found = find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))
@@ -201,8 +203,8 @@ def test_each_danger_has_an_example_that_is_true(make, code):
 
 def test_the_rollout_that_ends_has_an_example_that_is_true(make):
     base, head = make.program(*served(make, 1)), make.program(*served(make, 2))
-    before, after = place_sides(base, head, make.fleet(make.node("n0", gpus=8), name="production"))
-    found = review(base, head, base_label="main", before=before, after=after)
+    fleet = make.fleet(make.node("n0", gpus=8), name="production")
+    found = compare(base, head, base_label="main", fleet=fleet)
     assert found.dangers == ()
     assert [each.level for each in found.rollouts] == ["note"]
     assert f"```\n{found.rollouts[0]}\n```\n" in DOCUMENT.read_text()

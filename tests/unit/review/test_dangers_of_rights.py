@@ -133,6 +133,20 @@ def test_a_namespace_that_lets_more_pods_in_widens_rights(make, before, after, c
     assert len(widened(make, *sides)) == count
 
 
+def test_a_tenant_that_lets_privileged_pods_in_is_a_danger(make):
+    def side(level):
+        labels = {ENFORCE: level} if level else {}
+        return [an_object(make, "Namespace", "vision", namespace="", labels=labels)]
+
+    for level in ("privileged", None):
+        ((code, message),) = widened(make, side("baseline"), side(level))
+        assert (code, message) == (
+            "rights-widened",
+            f"lets privileged pods in, and only baseline ones until now ({ENFORCE})",
+        )
+    assert widened(make, side("baseline"), side("restricted")) == []
+
+
 @pytest.mark.parametrize("rules", [None, "x", [None], [{"verbs": "get", "resources": 3}]])
 def test_malformed_rules_grant_nothing(make, rules):
     before, after = an_object(make, "Role", rules=[]), an_object(make, "Role", rules=rules)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.placement.scheduling import place
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
-from dra_infra.review.placements import place_sides
 from dra_infra.review.reviews import find_dangers
 from dra_infra.review.running import Running
 
@@ -309,8 +309,7 @@ def test_a_rollout_that_ends_does_not_close_the_gate_for_dangers(make):
 
     def reviewed(*counts):
         base, head = (make.program(*a_larger_server(make, count)) for count in counts)
-        before, after = place_sides(base, head, fleet)
-        return review(base, head, base_label="main", before=before, after=after)
+        return compare(base, head, base_label="main", fleet=fleet)
 
     ends, hangs = reviewed(1, 3), reviewed(1, 4)
     assert (ends.dangers, len(ends.rollouts), ends.grade) == ((), 1, "ok")

@@ -6,12 +6,13 @@ import random
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.cli.review import compare
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet
 from dra_infra.review.running import Running
 from dra_infra.target import ClusterTarget
+from tests import draws
 
 DRIVER = "gpu.nvidia.com"
 RELEASE = ClusterTarget(kubernetes="1.37").releases[0]
@@ -425,7 +426,8 @@ def spoil(value, rng):
     return [spoil(each, rng) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.draws
+@pytest.mark.parametrize("seed", draws.seeds(60))
 def test_odd_pods_and_claims_raise_nothing(make, seed):
     rng = random.Random(seed)  # noqa: S311  (not for secrets)
     objects = [

@@ -3,9 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dra_infra.answers.checking import check
+from dra_infra.answers.reviewing import compare
+from dra_infra.answers.scene import Scene
+from dra_infra.answers.simulating import simulate
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.review import review
-from dra_infra.review.running import Running
+from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget
 
 GROUP = "admissionregistration.k8s.io/v1"
@@ -33,15 +36,15 @@ def told(
 ) -> list[tuple[str, str]]:
     base, head = make.program(*before), make.program(*after)
     objects = tuple(each.manifest for each in cluster or ())
-    running = Running.of(Snapshot(fleet=make.fleet(), objects=objects), base, head)
-    found = review(base, head, base_label="main", running=running)
+    found = compare(base, head, base_label="main", snapshot=Snapshot(fleet=make.fleet(), objects=objects))
     return [(each.code, each.path) for each in found.problems if each.code.startswith("policy-")]
 
 
 def test_a_new_object_that_a_policy_of_the_head_refuses_is_told_with_the_servers_text(make):
     policies = guardrails(make, FEW, "resourceclaims")
     head = make.program(*policies, make.claim("c", "c", count=2))
-    (problem,) = review(make.program(*policies), head, base_label="main").problems
+    found = compare(make.program(*policies), head, base_label="main").problems
+    (problem,) = (each for each in found if each.code.startswith("policy-"))
     assert (problem.code, problem.path, problem.severity) == (
         "policy-denies",
         "ResourceClaim ml/c.spec",
@@ -100,3 +103,33 @@ def test_policies_of_the_cluster_do_not_hold_in_another(make):
     assert told(make, [], [claim, elsewhere], guardrails(make, FEW, "resourceclaims")) == [
         ("policy-denies", "ResourceClaim ml/c.spec")
     ]
+
+
+def test_pods_of_an_object_that_a_policy_denies_do_not_fit_in_any_answer(make):
+    policies = guardrails(make, FEW, "resourceclaims")
+    spec = make.pod_spec(claim="c")
+    head = make.program(*policies, make.claim("c", "c", count=2), make.pod("p", spec))
+    fleet = make.fleet(make.node("n0", gpus=8))
+    why = [("needs-refused-object", "needs ResourceClaim ml/c, which has an error: ")]
+
+    simulated = simulate(Scene.of(head, fleet=fleet))
+    reviewed = compare(make.program(*policies), head, base_label="main", fleet=fleet)
+
+    assert simulated.placement is not None
+    for (workload,) in (simulated.placement.workloads, reviewed.after.workloads):
+        assert workload.verdict == "does-not-fit"
+        assert [(each.code, each.message[: len(why[0][1])]) for each in workload.reasons] == why
+    assert simulated.exit_code == 1
+    assert reviewed.failed
+
+
+def test_what_the_cluster_has_already_is_asked_about_by_no_policy(make):
+    policies = guardrails(make, FEW, "resourceclaims")
+    claim = make.claim("c", "c", count=2)
+    head = make.program(*policies, claim)
+    there = Snapshot(fleet=make.fleet(make.node("n0", gpus=8)), objects=(claim.manifest,))
+    codes = [
+        {each.code for each in check(Scene.of(head, fleet=there.fleet, running=running)).problems}
+        for running in (NOTHING_RUNS, Running.of(there, head))
+    ]
+    assert ["policy-denies" in each for each in codes] == [True, False]

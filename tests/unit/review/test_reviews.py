@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.placement.placement import JointVerdict, Order, Shortage
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
-from dra_infra.review.placements import place_sides
 from dra_infra.review.running import Running
 
 H100 = "H100 80GB HBM3"
@@ -61,36 +60,19 @@ def test_pods_that_nobody_placed_are_told_in_the_verdict(make):
 
 
 @pytest.mark.parametrize(
-    ("resource", "resource_name", "said"),
+    ("resource", "asks"),
     [
-        ("nvidia.com/gpu", "", "it asks the device plugin for nvidia.com/gpu, not DRA: not placed"),
-        ("nvidia.com/gpu", "nvidia.com/gpu", None),
-        ("deviceclass.resource.kubernetes.io/h100", "", None),
-        ("cpu", "", None),
-        ("example.kubernetes.io/thing", "", None),
+        ("nvidia.com/gpu", True),
+        ("deviceclass.resource.kubernetes.io/h100", True),
+        ("cpu", False),
+        ("example.kubernetes.io/thing", False),
     ],
 )
-def test_pods_that_ask_a_device_plugin_are_told_as_not_placed(make, resource, resource_name, said):
-    shipped = make.device_class()
-    if resource_name:
-        shipped.manifest["spec"]["extendedResourceName"] = resource_name
+def test_pods_with_an_extended_resource_are_told_as_not_placed_where_no_fleet_is_named(make, resource, asks):
     spec = make.pod_spec()
     spec["containers"][0]["resources"] = {"limits": {resource: 9}}
-    head = make.program(shipped, make.pod("plain", spec))
-    told = [str(each) for each in review(head, head, base_label="main").not_known]
-    assert told == ([str(NotSeen(what="placement of", name="Pod ml/plain", reason=said))] if said else [])
-
-
-def test_a_resource_of_a_class_that_a_file_stands_in_for_asks_no_device_plugin(make):
-    spec = make.pod_spec()
-    spec["containers"][0]["resources"] = {"limits": {"example.com/gpu": 1}}
     head = make.program(make.pod("plain", spec))
-    spoken = DeviceClass.from_manifest(
-        {"metadata": {"name": "a"}, "spec": {"extendedResourceName": "example.com/gpu"}}
-    )
-    known = replace(head, stand_in_classes=(spoken,))
-    told = [len(review(each, each, base_label="main").not_known) for each in (head, known)]
-    assert told == [1, 0]
+    assert review(head, head, base_label="main").unplaced == ("no fleet named" if asks else "")
 
 
 def test_a_danger_does_not_fail_a_review(make):
@@ -284,8 +266,7 @@ def test_what_autoscalers_may_make_is_a_verdict_of_its_own_and_wrapped(make):
     )
     serve = make.workload("Deployment", "serve", make.pod_spec(template="trainer-1"))
     head = make.program(make.device_class(), make.template("trainer", "trainer-1"), serve, scaler)
-    before, after = place_sides(head, head, make.fleet(make.node("n0", gpus=8)))
-    result = review(head, head, base_label="main", before=before, after=after)
+    result = compare(head, head, base_label="main", fleet=make.fleet(make.node("n0", gpus=8)))
     text = render_text(result, width=70)
     told = text[text.index("  ✗ With autoscalers at their most: never fit at once: ") :].split("\n\n")[0]
     assert len(told.splitlines()) > 1

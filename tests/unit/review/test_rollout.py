@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.placement import rolling
 from dra_infra.placement.scheduling import place
 from dra_infra.review.changes import compare_programs
@@ -107,7 +108,7 @@ def test_a_rollout_of_groups_that_takes_too_many_steps_is_not_decided(make, monk
     assert set(said) == {False, True}
 
 
-@pytest.mark.parametrize("written", ["[unknown]", [], {"maxSurge": []}])
+@pytest.mark.parametrize("written", [UNKNOWN, [], {"maxSurge": []}])
 def test_a_way_to_exchange_groups_that_cannot_be_read_is_the_default(make, written):
     before, after = groups(make), groups(make, image="b")
     after[1].manifest["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"] = written

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.cli.review import compare
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.scheduling import place

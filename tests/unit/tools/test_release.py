@@ -98,7 +98,12 @@ def wheel(folder: Path, *names: str) -> Path:
     return path
 
 
-WHOLE = (*CODE, *(f"dra_infra-1.2.0.dist-info/{name}" for name in METADATA))
+COMMANDS = ("dra-infra", "kubectl-dra_infra")
+WHOLE = (
+    *CODE,
+    *(f"dra_infra-1.2.0.dist-info/{name}" for name in METADATA),
+    *(f"dra_infra-1.2.0.data/scripts/{name}" for name in COMMANDS),
+)
 
 
 def test_a_wheel_of_the_tracked_files_is_whole(tmp_path: Path):

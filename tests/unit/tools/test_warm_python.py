@@ -28,9 +28,7 @@ print("error", file=sys.stderr)
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with warm_python(
-        tmp_path_factory.mktemp("warm"), "decimal", "tests.unit.tools.warm_module", "tools.warm_python"
-    ) as command:
+    with warm_python(tmp_path_factory.mktemp("warm"), "decimal", "tools.warm_python") as command:
         yield command
 
 
@@ -103,12 +101,16 @@ def test_modules_are_loaded_before(warm, script):
     assert [each.stdout for each in both(warm, "-u", path)] == ["False\n", "True\n"]
 
 
-def test_a_module_runs_with_the_descriptors_that_its_caller_hands_on(warm):
-    # Loaded by the server already: Python warns of a module that is run a second time.
+def test_code_runs_with_the_descriptors_that_its_caller_hands_on(warm):
+    code = (
+        "import os, sys\nwith os.fdopen(int(sys.argv[1]), 'w') as answer:\n"
+        "    answer.write(f'{__name__} with {len(sys.argv)}')\nsys.exit(3)\n"
+    )
+
     def run(command) -> tuple[str, int]:
         reader, writer = os.pipe()
         with os.fdopen(reader) as answer:
-            arguments = [command, "-P", "-m", "tests.unit.tools.warm_module", str(writer)]
+            arguments = [command, "-s", "-P", "-S", "-c", code, str(writer)]
             ended = subprocess.run(
                 arguments,
                 check=False,
@@ -122,7 +124,7 @@ def test_a_module_runs_with_the_descriptors_that_its_caller_hands_on(warm):
             assert ended.stderr == b""
             return answer.read(), ended.returncode
 
-    assert run(warm) == run(sys.executable) == ("__main__ of ['warm_module.py'] wrote this\n", 3)
+    assert run(warm) == run(sys.executable) == ("__main__ with 2", 3)
 
 
 def test_random_numbers_differ(warm, script):

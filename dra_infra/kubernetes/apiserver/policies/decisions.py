@@ -86,6 +86,7 @@ class Policy:
         self._minor = release.number
         self.refusals: list[tuple[str, str]] = []
         self._scope = PolicyScope(has_params=bool(self._spec.get("paramKind")))
+        self._reads_volumes = "volumes" in str(self._spec)
         self._variables = self._read_variables()
         self._conditions = [
             self._compile(each, f"matchConditions[{index}]", "expression", BOOL)
@@ -160,11 +161,8 @@ class Policy:
                 return
             if match_resources(mapping(bound.get("matchResources")), request) is None:
                 return
-            values = request.variables(version)
-            conditions = request.variables(version, conditions=True)
-            if self._scope.has_params:
-                values["params"] = conditions["params"] = self._params(bound, request, find_params)
-            found = list(self._validate(values, conditions))
+            params = {"params": self._params(bound, request, find_params)} if self._scope.has_params else {}
+            found = self._judge(request, version, params)
         except UndecidedError as error:
             yield Decision(self.name, name, "undecided", str(error))
             return
@@ -179,6 +177,23 @@ class Policy:
             elif "Warn" in actions:
                 told = f"Validation failed for ValidatingAdmissionPolicy '{self.name}' with binding '{name}': {message}"
                 yield Decision(self.name, name, "warn", told)
+
+    def _judge(self, request: Request, version: str, params: Mapping[str, Value]) -> list[tuple[str, str]]:
+        """What `_validate` finds. The server may add a volume to a pod, so that both answers have to be the same.
+
+        Raises:
+            UndecidedError: When they are not.
+        """
+
+        def judged(*, has_token: bool) -> list[tuple[str, str]]:
+            values = request.variables(version, has_token=has_token)
+            conditions = request.variables(version, conditions=True, has_token=has_token)
+            return list(self._validate({**values, **params}, {**conditions, **params}))
+
+        found = judged(has_token=False)
+        if self._reads_volumes and request.may_get_token and judged(has_token=True) != found:
+            raise UndecidedError("whether the server adds a volume to the pod is not known here")
+        return found
 
     def _params(self, bound: Mapping[str, Any], request: Request, find_params: FindParams) -> Value:
         kind = mapping(self._spec.get("paramKind"))

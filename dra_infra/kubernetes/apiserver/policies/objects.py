@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import NOT_TOLD, holds_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import UNKNOWN, holds_marker, is_marker, mapping, mappings
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.kubernetes.api.record import KubernetesObject
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
@@ -78,8 +78,20 @@ class Views:
         self.labels = labels
         self._namespace = namespace
 
-    def view(self, version: str, *, is_filled_in: bool = False) -> Value:
-        """The object in a version; a pod that LimitRanges fill in as well as a policy can wish, but with no resource more."""
+    @property
+    def may_get_token(self) -> bool:
+        """The server may add a volume to the pod, with a token of its account (plugin/pkg/admission/serviceaccount)."""
+        pod = mapping(self._manifest.get("spec"))
+        return self._manifest.get("kind") == "Pod" and pod.get("automountServiceAccountToken") is not False
+
+    def view(self, version: str, *, is_filled_in: bool = False, has_token: bool = False) -> Value:
+        """The object in a version.
+
+        Args:
+            version: The version.
+            is_filled_in: A pod that LimitRanges fill in as well as a policy can wish, but with no resource more.
+            has_token: A pod to which the server adds the volume with a token.
+        """
         group, _, _ = str(self._manifest.get("apiVersion") or "").rpartition("/")
         kind = str(self._manifest.get("kind") or "")
         known: dict[str, Value] = {
@@ -90,7 +102,9 @@ class Views:
         if isinstance(self._record, Checked):
             known["spec"] = read_value(_spec_in(self._record, version))
         elif kind == "Pod" and not group:
-            known["spec"] = _pod_spec(mapping(self._manifest.get("spec")), is_filled_in=is_filled_in)
+            known["spec"] = _pod_spec(
+                mapping(self._manifest.get("spec")), is_filled_in=is_filled_in, has_token=has_token
+            )
 
         def unknown(key: str) -> str:
             return f"object.{key} of a {kind} is not known before the server has completed it"
@@ -154,10 +168,19 @@ def _annotations(written: Mapping[str, str]) -> Value:
     return read_value(written)
 
 
-def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool) -> Value:
-    """A pod spec, of which the containers' names, images and resources are known, and which claims the pod has."""
+def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool, has_token: bool) -> Value:
+    """A pod spec, of which the containers' names, images and resources, the claims, the volumes and the node's name are known."""
     known: dict[str, Value] = {}
     absent: list[str] = []
+    # The server writes no node: pods of a DaemonSet have an affinity, and the scheduler binds later.
+    for name, value in (
+        ("nodeName", spec.get("nodeName") or ""),
+        ("volumes", _volumes(spec, has_token=has_token)),
+    ):
+        if value in ("", []):
+            absent.append(name)
+        elif isinstance(value, list) or (isinstance(value, str) and not holds_marker(value)):
+            known[name] = value
     for kind in ("containers", "initContainers"):
         containers = mappings(spec.get(kind))
         if containers:
@@ -175,6 +198,45 @@ def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool) -> Value:
         known,
         lambda key: f"object.spec.{key} of a pod is not known before the server has completed it",
         absent,
+    )
+
+
+def _volumes(spec: Mapping[str, Any], *, has_token: bool) -> list[Value] | None:
+    """The volumes of a pod; None where not all of them are known."""
+    written = spec.get("volumes") or []
+    volumes = mappings(written)
+    if volumes != written:
+        return None
+    return [
+        _volume(each) for each in (*volumes, *([{"name": UNKNOWN, "projected": {}}] if has_token else []))
+    ]
+
+
+def _volume(volume: Mapping[str, Any]) -> Value:
+    """A volume, of which is known which source it has, and what is written of it."""
+    sources = {name: each for name, each in volume.items() if name != "name" and each is not None}
+    # A volume without a source is an emptyDir (SetDefaults_Volume).
+    known: dict[str, Value] = {name: _source(each) for name, each in (sources or {"emptyDir": {}}).items()}
+    name = volume.get("name")
+    if isinstance(name, str) and not holds_marker(name):
+        known["name"] = name
+
+    def look_up(key: str) -> tuple[Value] | None:
+        if key == "name" and key not in known:
+            raise UndecidedError("the name of a volume is not known here")
+        return (known[key],) if key in known else None
+
+    return OpenMap(look_up, "all of a volume at once")
+
+
+def _source(source: Any) -> Value:
+    fields = {
+        str(name): each
+        for name, each in mapping(source).items()
+        if isinstance(each, (str, bool)) and not holds_marker(each)
+    }
+    return partly_known(
+        fields, lambda key: f"{key} of a volume is not known before the server has completed it"
     )
 
 
@@ -216,7 +278,7 @@ def _amounts(written: Any) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for name, value in mapping(written).items():
         text = quantity_text(value)
-        if text is None or text in NOT_TOLD:
+        if text is None or is_marker(text):
             return None
         try:
             found[str(name)] = Quantity.parse(text).canonical()

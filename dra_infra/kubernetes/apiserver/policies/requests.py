@@ -18,10 +18,10 @@ from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import (
-    NOT_TOLD,
     POD_CLAIM_NAME,
     UNKNOWN,
     holds_marker,
+    is_marker,
     mapping,
     value_at,
 )
@@ -69,6 +69,7 @@ class Request:
         namespace_labels: Labels of its namespace.
         versions: Versions that the server has the kind in as well; None where that is not known.
         view: Returns the object in a version.
+        may_get_token: The server may add a volume with a token to the pod.
         filled_in: Returns a pod as LimitRanges that are not known may have completed it; None where there are none.
         record: The object as the server completes it; None where that is not known.
         user: Who asks; None where that is not known.
@@ -83,8 +84,9 @@ class Request:
     labels: Labels
     namespace_labels: Labels
     versions: frozenset[str] | None
-    view: Callable[[str], Value] = field(compare=False)
-    filled_in: Callable[[str], Value] | None = field(default=None, compare=False)
+    view: Callable[..., Value] = field(compare=False)
+    may_get_token: bool = False
+    filled_in: Callable[..., Value] | None = field(default=None, compare=False)
     record: Checked | None = field(default=None, compare=False)
     user: User | None = None
     nobody: str = NOBODY_ASKS
@@ -104,15 +106,18 @@ class Request:
         """It is about a Namespace, which is in itself for the server."""
         return (self.group, self.kind) == ("", "Namespace")
 
-    def variables(self, version: str, *, conditions: bool = False) -> dict[str, Value]:
+    def variables(
+        self, version: str, *, conditions: bool = False, has_token: bool = False
+    ) -> dict[str, Value]:
         """Returns the values that expressions read besides params.
 
         Args:
             version: The version that the policy names.
             conditions: Whether it is for matchConditions, which are told of no namespace.
+            has_token: Whether the server adds a volume with a token to the pod.
         """
         return {
-            "object": self.view(version),
+            "object": self.view(version, has_token=has_token),
             "oldObject": None,
             "request": self._request(self.version if conditions else version, version),
             "namespaceObject": None if conditions else self._namespace(),
@@ -215,6 +220,7 @@ def read_request(
         namespace_labels=_labels_of(namespace, views.labels if kind == "Namespace" else None, namespaces),
         versions=_versions(group, kind, release, serves),
         view=views.view,
+        may_get_token=views.may_get_token,
         filled_in=_filled_in(views, namespace, namespaces) if (group, kind) == ("", "Pod") else None,
         record=record,
         user=user,
@@ -248,6 +254,7 @@ def read_claim_request(manifest: Mapping[str, Any], template: Request) -> Reques
         name="",
         labels=views.labels,
         view=views.view,
+        may_get_token=views.may_get_token,
         user=_MAKER_OF_CLAIMS,
     )
 
@@ -278,6 +285,7 @@ def read_pod_request(
         namespace_labels=_labels_of(namespace or None, None, namespaces),
         versions=frozenset({"v1"}),
         view=views.view,
+        may_get_token=views.may_get_token,
         filled_in=_filled_in(views, namespace, namespaces),
         nobody=CONTROLLER_ASKS,
     )
@@ -285,7 +293,7 @@ def read_pod_request(
 
 def _filled_in(
     views: Views, namespace: str | None, namespaces: Mapping[str, Mapping[str, str]]
-) -> Callable[[str], Value] | None:
+) -> Callable[..., Value] | None:
     return None if namespace in namespaces else partial(views.view, is_filled_in=True)
 
 
@@ -296,7 +304,7 @@ def _namespace(manifest: Mapping[str, Any], kind: str) -> str | None:
     if kind in _CLUSTER_WIDE:
         return ""
     found = metadata.get("namespace")
-    return found if isinstance(found, str) and found and found not in NOT_TOLD else None
+    return found if isinstance(found, str) and found and not is_marker(found) else None
 
 
 def _labels_of(

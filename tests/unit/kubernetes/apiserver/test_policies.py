@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.kubernetes.apiserver.policies.decisions import Policy
 from dra_infra.kubernetes.apiserver.policies.requests import NOBODY_ASKS, User, read_pod_request, read_request
 from dra_infra.target import ClusterTarget
@@ -126,7 +127,7 @@ def test_a_namespace_that_is_not_written_is_not_taken_for_another():
 
 
 def test_values_that_only_exist_after_up_decide_nothing():
-    unknown = {**CLAIM, "metadata": {"name": "[unknown]", "namespace": "vision"}}
+    unknown = {**CLAIM, "metadata": {"name": UNKNOWN, "namespace": "vision"}}
     assert undecided("object.metadata.name == 'x'", unknown)
     assert undecided("object.spec.devices.requests.size() == 1", unknown)
 
@@ -260,6 +261,64 @@ def test_the_labels_that_a_controller_adds_to_pods_are_not_known():
     }
     (decision,) = Policy(policy, RELEASE).decide(BINDING, request, lambda *_: None)
     assert decision.action == "undecided"
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    containers = [{"name": "a", "image": "i"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "vision"},
+        "spec": {"containers": containers, **spec},
+    }
+
+
+NO_HOST_PATH = "object.spec.?volumes.orValue([]).all(v, !has(v.hostPath))"
+HOST_PATH: dict[str, Any] = {"name": "v", "hostPath": {"path": "/dev"}}
+NO_TOKEN: dict[str, Any] = {"automountServiceAccountToken": False}
+
+
+@pytest.mark.parametrize(
+    ("expression", "spec", "expected"),
+    [
+        ("!has(object.spec.nodeName)", {}, []),
+        ("!has(object.spec.nodeName)", {"nodeName": ""}, []),
+        ("object.spec.nodeName == 'b'", {"nodeName": "a"}, [("deny", "no")]),
+        (NO_HOST_PATH, {}, []),
+        (NO_HOST_PATH, {"volumes": [{"name": "v", "emptyDir": {}}]}, []),
+        (NO_HOST_PATH, {"volumes": [{"name": "v", "hostPath": None}]}, []),
+        (NO_HOST_PATH, {"volumes": [HOST_PATH]}, [("deny", "no")]),
+        ("object.spec.volumes[0].hostPath.path == '/dev'", {"volumes": [HOST_PATH]}, []),
+        ("has(object.spec.volumes[0].emptyDir)", {"volumes": [{"name": "v"}]}, []),
+        # With a volume that the server adds, these would be true, too, or false.
+        ("has(object.spec.volumes)", {"volumes": [HOST_PATH]}, []),
+        ("has(object.spec.volumes)", NO_TOKEN, [("deny", "no")]),
+        ("object.spec.volumes.all(v, has(v.hostPath))", {"volumes": [HOST_PATH], **NO_TOKEN}, []),
+    ],
+)
+def test_the_volumes_and_the_node_of_a_pod_are_known(expression: str, spec: dict[str, Any], expected: Any):
+    assert decisions(expression, pod(**spec)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "spec"),
+    [
+        ("has(object.spec.volumes)", {}),
+        ("object.spec.volumes.size() == 1", {"volumes": [HOST_PATH]}),
+        ("object.spec.volumes.all(v, has(v.hostPath))", {"volumes": [HOST_PATH]}),
+        ("object.spec.volumes.all(v, v.name == 'v')", {"volumes": [HOST_PATH]}),
+        ("object.spec.volumes[0].hostPath.type == ''", {"volumes": [HOST_PATH], **NO_TOKEN}),
+        *((NO_HOST_PATH, {"volumes": each}) for each in ([UNKNOWN], UNKNOWN, 7, [7], {"a": "b"})),
+        ("object.spec.nodeName == 'a'", {"nodeName": 7}),
+        ("object.spec.volumes[0].secret.defaultMode == 1", {"volumes": [{"secret": {"defaultMode": 1}}]}),
+        ("object.spec.volumes[0].hostPath.path == '/'", {"volumes": [{"hostPath": {"path": UNKNOWN}}]}),
+        ("object.spec.nodeName == 'a'", {"nodeName": UNKNOWN}),
+    ],
+)
+def test_what_depends_on_a_volume_that_the_server_may_add_is_not_decided(
+    expression: str, spec: dict[str, Any]
+):
+    assert undecided(expression, pod(**spec))
 
 
 def test_the_budget_of_a_policy_is_shared_by_its_expressions():

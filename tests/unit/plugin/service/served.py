@@ -23,6 +23,7 @@ class Notes(Observer):
         self.problems: list[Problem] = []
         self.causes: list[BaseException] = []
         self.registrations: list[tuple[bool, str]] = []
+        self.refused: list[str] = []
 
     def began(self, operation: Operation) -> None:
         self.open[operation.id] = operation
@@ -40,6 +41,10 @@ class Notes(Observer):
 
     def noticed(self, problems: Sequence[Problem]) -> None:
         self.problems += problems
+
+    def malformed(self, *, method: str, peer: str) -> None:
+        assert peer == "unix:"
+        self.refused.append(method)
 
 
 class Api:

@@ -167,7 +167,8 @@ def test_bytes_that_are_no_request_are_refused_and_the_service_goes_on(served: S
     ).SerializeToString()
     no_text = b"\x0a\x04\x12\x02\xff\xfe"
     for request in (good[:-1], b"\xff" * 100, no_text):
-        assert status_of(kubelet, request) == grpc.StatusCode.UNKNOWN
+        assert status_of(kubelet, request) == grpc.StatusCode.INVALID_ARGUMENT
+    assert served.notes.refused == [f"{V1}/NodePrepareResources"] * 3
     assert status_of(kubelet, b"\0" * (2**20)) == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert status_of(kubelet, good, f"{V1}/Other") == grpc.StatusCode.UNIMPLEMENTED
     assert kubelet.raw(f"{V1}/NodePrepareResources", b"") == b""

@@ -1,4 +1,4 @@
-"""Reads what `dra-infra migrate` works on, and tells what it cannot work on."""
+"""Reads what a migration works on, and says what it cannot work on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import click
-
+from dra_infra.answers.settings import check_settings, read_program, read_snapshot
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
-from dra_infra.catalog.vocabulary import mig_profiles
-from dra_infra.cli.printing import print_not_seen, print_problems
-from dra_infra.cli.settings import check_settings, read_program, read_snapshot
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
-from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
+from dra_infra.errors import Place, Problem, ProblemsError
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
@@ -30,7 +26,7 @@ from dra_infra.migration.plugin_configs import (
     read_plugin_configs,
     tell_plugin,
 )
-from dra_infra.output.wording import join_words, nearest
+from dra_infra.output.wording import join_words
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program_objects import NotSeen
 from dra_infra.sources.cluster_objects import as_owner, find_owner
@@ -50,13 +46,26 @@ _MADE: Final = ("Pulumi.yaml", "objects.yaml")
 _HINT: Final = "name its folder as a path of its own: dra-infra migrate {folder}"
 
 
+Warn = Callable[[Sequence[Problem]], None]
+"""A function that is called with warnings about the input before it is migrated."""
+
+
 class Inputs(NamedTuple):
-    """The input of a migration."""
+    """The input of a migration.
+
+    Args:
+        sources: Its objects.
+        problems: What could not be read.
+        patches: Patches of kustomizations among it.
+        not_seen: What is left out, and what may be missing for that.
+        skipped: What is left out and comes from files of the input, so that nothing is missing.
+    """
 
     sources: list[SourceObject]
     problems: list[Problem]
     patches: Patches
     not_seen: Sequence[NotSeen] = ()
+    skipped: Sequence[NotSeen] = ()
 
 
 class FoundPlugin(NamedTuple):
@@ -81,12 +90,14 @@ class Making(NamedTuple):
         stack: Stack of a program.
         config: Settings over those of the stack file.
         timeout: Seconds for each.
+        warn: Called with warnings about settings.
     """
 
     kind: str | None
     stack: str | None
     config: Mapping[str, str]
     timeout: float
+    warn: Warn
 
     def makes(self, path: str) -> bool:
         """True where the objects of *path* are made by a program, a chart or a kustomization."""
@@ -108,7 +119,7 @@ class Making(NamedTuple):
             folder, stack=self.stack, config=self.config, timeout=self.timeout, kind=self.kind
         )
         if project is not None:
-            check_settings(project, self.stack, self.config)
+            self.warn(check_settings(project, self.stack, self.config))
         # Places in a program are named from its folder on.
         above = folder if project is not None and project.root == folder.resolve() else Path()
         file = (folder / "objects.yaml").as_posix()
@@ -131,6 +142,7 @@ def read_cluster(
     account: tuple[Path | None, str | None, Sequence[str]] | None,
     known: WorkloadKinds | None,
     tell: Callable[[str], None],
+    warn: Warn,
 ) -> tuple[Snapshot | None, Inputs]:
     """Read the cluster, of a snapshot or by kubeconfig, context and namespaces, and without *files* what of *known* kinds in it is to be migrated.
 
@@ -159,7 +171,7 @@ def read_cluster(
     place = Place(file=reader.session.account.name)
     if not objects:
         raise nothing_seen([*told, *problems] or [_nothing(place, "nothing lives there")])
-    print_problems(told, with_count=False)
+    warn(told)
     if files is None:
         there = set(map(as_owner, objects))
         own = [each for each in inputs if find_owner(each) not in there]
@@ -185,7 +197,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
     """
     sources: list[SourceObject] = []
     problems: list[Problem] = []
-    inputs, not_seen = _without_repeats(paths, making, unread)
+    inputs, not_seen, skipped = _without_repeats(paths, making, unread)
     for path in inputs:
         if making.makes(path):
             made, found, hidden = making.make(path)
@@ -205,13 +217,16 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
     problems += find_repeated(sources, patches)
     if not problems and not any(each.manifest.get("kind") or is_values(each.manifest) for each in sources):
         problems.append(_nothing(Place(file=paths[0]), "there is no object in the input"))
-    return Inputs(sources, problems, patches, not_seen)
+    return Inputs(sources, problems, patches, not_seen, skipped)
 
 
 def _without_repeats(
     paths: Sequence[str], making: Making, unread: Path | None
-) -> tuple[list[str], list[NotSeen]]:
-    """The inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*, of which the second tells."""
+) -> tuple[list[str], list[NotSeen], list[NotSeen]]:
+    """Return the inputs, folders of manifests as their files, each once by whatever names it goes, and none in *unread*.
+
+    The second and the third say what of that folder is left out: files that come from no file of the input, or only those that do.
+    """
     real: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for path in paths:
@@ -225,20 +240,20 @@ def _without_repeats(
             files = [each for each in files if each not in left_out]
         real |= {each: each if each == "-" else os.path.realpath(each) for each in files}
     not_seen: list[NotSeen] = []
+    skipped: list[NotSeen] = []
     if left_out and unread:
-        written = {os.path.realpath(unread / _below_output(each)) for each in real}
+        written = {os.path.realpath(unread / below_output(each)) for each in real}
         others = [each for each, at in left_out.items() if at not in written and Path(at).name not in _MADE]
         verb = "comes" if len(others) == 1 else "come"
         more = f", and {join_words(others)} {verb} from no file of the input" if others else ""
         told = NotSeen(what="folder", name=str(unread), reason=f"--output writes to it{more}")
         # Of what an earlier run wrote nothing is missing.
-        not_seen += [told] if others else []
-        print_not_seen([] if others else [told])
+        (not_seen if others else skipped).append(told)
     chosen: dict[str, str] = {}
     # Of a link and its file the file is what is changed.
     for each in sorted(real, key=os.path.islink):
         chosen.setdefault(real[each], each)
-    return [each for each in real if chosen[real[each]] == each], not_seen
+    return [each for each in real if chosen[real[each]] == each], not_seen, skipped
 
 
 def lies_in(file: str | Path, folder: str | Path) -> bool:
@@ -247,47 +262,10 @@ def lies_in(file: str | Path, folder: str | Path) -> bool:
     return Path(os.path.realpath(folder)) in Path(os.path.realpath(file.parent), file.name).parents
 
 
-def find_places(names: Sequence[str], paths: Sequence[str], output: Path | None) -> list[Path]:
-    """Where each file of the input *paths* is written: where it is, which is what its link leads to, or below *output*.
-
-    Raises:
-        ProgramError: `report-not-written` for a link that leads out of the input, for two files of one place in *output*, and for
-            a link or a file of the input there.
-    """
-    folders = {os.path.realpath(each if Path(each).is_dir() else Path(each).parent) for each in paths}
-    # A folder around that of --output has nothing of the input there.
-    kept = {
-        os.path.realpath(each) for each in paths if not (output and lies_in(os.path.realpath(output), each))
-    }
-    places: dict[Path, str] = {}
-    for name in names:
-        file = Path(name) if output is None else output / _below_output(name)
-        is_link = os.path.islink(file)  # noqa: PTH114  (who may not look there is told so when it is written)
-        real = Path(os.path.realpath(file))
-        around = {str(each) for each in (real, *real.parents)}
-        if file in places:
-            message = f"{places[file]} and {name} would both be {file}"
-            raise not_written(output, message, "migrate one after the other, each to a folder of its own")
-        if output and (is_link or around & kept):
-            message = f"{file} is {'a link' if is_link else 'of the input'}, and is not replaced"
-            raise not_written(output, message, "name another folder; --write changes files in place")
-        if is_link and not around & folders:
-            message = f"{name} is a link that leads out of the input, to {real}"
-            raise not_written(output, message, "name that file, or take --output FOLDER")
-        places[Path(os.path.relpath(real)) if is_link else file] = name
-    return list(places)
-
-
-def _below_output(name: str) -> Path:
+def below_output(name: str) -> Path:
     """Where a file goes in another folder: below it whatever its path says, so that no `..` leads out of it."""
     file = Path("objects.yaml" if name == "-" else name)
     return Path(*(part for part in file.parts if part not in ("..", file.anchor)))
-
-
-def not_written(output: Path | None, message: str, hint: str) -> ProgramError:
-    """`report-not-written`, for `--output` where that was taken."""
-    option = "--output" if output else "--write"
-    return ProgramError.of(path=option, code="report-not-written", message=message, hint=hint)
 
 
 def _nothing(place: Place, message: str) -> Problem:
@@ -306,15 +284,8 @@ def find_plugin(
     """Find what the options say of the plugin, else the input, else the nodes of the cluster.
 
     Raises:
-        click.BadParameter: For a profile that no GPU has.
         ProblemsError: `plugin-config-malformed`, and the codes of `read_sources`.
     """
-    if mig_profile and mig_profile not in mig_profiles():
-        near = nearest(mig_profile, mig_profiles())
-        refusal = f"no GPU that is known here has {mig_profile!r}; " + (
-            f"did you mean {near!r}?" if near else "`dra-infra catalog mig` lists the profiles"
-        )
-        raise click.BadParameter(refusal, param_hint="--mig-profile")
     plugin = DevicePlugin() if whole_gpus else None
     nodes = [node.labels for node in cluster.fleet.nodes] if cluster else []
     beside = find_plugin_config(((each.start.file, each.manifest) for each in sources), nodes)

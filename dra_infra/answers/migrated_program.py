@@ -1,19 +1,14 @@
-"""The part of `dra-infra migrate` that writes a program: `--to components`."""
+"""The Pulumi program that makes what a migration made: `migrate --to components`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.cli.init import nearest_name
-from dra_infra.cli.init_project import files_of_program, write_whole
-from dra_infra.cli.printing import say, write_output
 from dra_infra.components.kubernetes_object import FORCE
-from dra_infra.errors import Problem, ScaffoldError
+from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
@@ -23,8 +18,6 @@ from dra_infra.program_writing.kubernetes_classes import stem_of
 from dra_infra.program_writing.program import write_program
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
 from dra_infra.sources.cluster_objects import GIVES_WAY, find_writers, managers_of, without_written
-
-_DESCRIPTION = "Objects of a cluster, as components where they can be"
 
 _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that components make."""
@@ -52,29 +45,6 @@ class MigratedProgram(NamedTuple):
     migrated: list[Migrated]
     notes: list[str]
     problems: list[Problem]
-
-    def write(self, output: Path | None, *, is_printed: bool) -> None:
-        """Write the project to a folder, or its program to standard output where none is named.
-
-        Raises:
-            ScaffoldError: `files-differ`, `folder-not-usable`; then nothing is changed.
-        """
-        if output is None:
-            if is_printed:
-                write_output(self.text)
-            return
-        root = Path(os.path.abspath(output))  # noqa: PTH100  (resolve() would follow links that the user named)
-        name = nearest_name(root.name)
-        files = files_of_program(root, name=name, description=_DESCRIPTION, program=self.text)
-        try:
-            written = write_whole(files, force=False)
-        except ScaffoldError as error:
-            hint = "name another folder"
-            raise ScaffoldError([replace(each, hint=hint) for each in error.problems]) from error
-        for path in written.new:
-            say(f"wrote {os.path.relpath(path)}")
-        if not written.new:
-            say("all of it is there already; nothing was written")
 
 
 def program_of(
@@ -137,16 +107,36 @@ def program_of(
         message = f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}"
         stopped = Remark("", "decide", "not-taken-over", message, f"{way}, or delete it there before")
         result[index] = replace(result[index], remarks=(*result[index].remarks, stopped))
-    rest = len(objects) - program.components
+    held = {index: read.get(index) or found[index] for index in sorted(imported)}
+    notes = _find_notes(program.components, objects, taken, held)
+    notes += [_IN_ITS_STACK] if names else []
+    return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
+
+
+def _find_notes(
+    components: int,
+    objects: Sequence[Mapping[str, Any]],
+    taken: Sequence[int],
+    held: Mapping[int, Mapping[str, Any]],
+) -> list[str]:
+    """Return lines on the program as a whole.
+
+    Args:
+        components: How many objects are components.
+        objects: What the program makes.
+        taken: The positions of objects that are taken over and changed.
+        held: What is taken over, by the position of its object, as it is in the cluster.
+    """
+    rest = len(objects) - components
     as_they_are = f"{count_of(rest, 'object')} as {'it is' if rest == 1 else 'they are'}"
-    notes = [f"the program makes {count_of(program.components, 'component')}, and {as_they_are}"]
+    notes = [f"the program makes {count_of(components, 'component')}, and {as_they_are}"]
     notes += [
         f"{reference_to(objects[number])} is taken over and changed: `pulumi up` imports it, and updates it in place"
         for number in taken
     ]
     writers: dict[str, list[str]] = {}
-    for index in sorted(imported):
-        for who in sorted(find_writers(read.get(index) or found[index])):
+    for index, each in held.items():
+        for who in sorted(find_writers(each)):
             writers.setdefault(who, []).append(str(reference_to(objects[index])))
     notes += [
         f"{who} has what is taken over too, and what one of the two deletes is gone; leave to one: {join_words(names)}"
@@ -155,8 +145,7 @@ def program_of(
     if drawn := [reference_to(each) for each in objects if stem_of(each) and not is_name_made_up(each)]:
         why = "server-side apply takes none, so Pulumi makes the name up"
         notes.append(f"metadata.generateName of {join_words(drawn)} is not in the program: {why}")
-    notes += [_IN_ITS_STACK] if names else []
-    return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
+    return notes
 
 
 def _find_obstacle(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Reads what commands work on: stack settings, the fleet, the program, and the file of `--snapshot`.
+"""Reads what questions are about: stack settings, the fleet, the program, and the file of `--snapshot`.
 
 Settings of the stack are held to those that there are. The program that a question is about is a Pulumi program or
 manifests; the fleet is named hardware or a snapshot.
@@ -10,43 +10,49 @@ import difflib
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.node_pools import MAX_PRICES, price_pools, read_prices
 from dra_infra.catalog.snapshots import Snapshot, load_snapshot
-from dra_infra.cli.printing import print_problems
 from dra_infra.documents.json_texts import MAX_BYTES
 from dra_infra.errors import FleetError, InvalidSpecError, Problem, ProgramError
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.program.project import (
     FLEET_SETTING,
     Project,
+    driver_of,
     load_project,
     minor_of,
     nearest_path,
     stacks_with_file,
 )
+from dra_infra.program.python_start import add_for_own_program
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
 from dra_infra.sources.manifests import build_side, read_side
 from dra_infra.sources.subject import find_source
-from dra_infra.target import ClusterTarget, check_target
+from dra_infra.target import (
+    GATES_SETTING,
+    NEWEST_DRIVER,
+    ClusterTarget,
+    check_target,
+    read_gates,
+    write_gates,
+)
 
-SETTINGS: Final = ("driver", "fleet", "kubernetes")
+SETTINGS: Final = ("driver", "fleet", "gates", "kubernetes")
 """Settings of ours in a stack: each as `dra-infra:NAME`."""
 
 
-def choose_fleet(
-    fleet: str | None, project: Project | None, config: Mapping[str, str], *, driver: str | None = None
-) -> Fleet | None:
-    """The fleet that was named, else the stack's, else none.
+def choose_fleet(fleet: str | None, project: Project | None, config: Mapping[str, str]) -> Fleet | None:
+    """Return the fleet that was named, else the stack's, else none. `dra-infra:driver` is the driver of hardware that names none.
 
     Args:
         fleet: What the user named.
         project: The program's project; None for manifests and charts.
-        config: Settings that the user gave.
-        driver: Release of the driver for names that say none.
+        config: Settings that the user gave, those of options among them.
 
     Raises:
         FleetError: When it cannot be read.
@@ -56,43 +62,73 @@ def choose_fleet(
     if name and project and not fleet and FLEET_SETTING not in config and (project.root / name).is_file():
         # The stack file names it as it lies beside it, wherever the command is run.
         name = str(project.root / name)
-    return load_fleet(name, kubernetes=minor_of(settings), driver=driver) if name else None
+    if not name:
+        return None
+    return load_fleet(name, kubernetes=minor_of(settings), driver=driver_of(settings))
 
 
-def with_options(config: Mapping[str, str], **given: str | None) -> Mapping[str, str]:
-    """The settings with those that options of their name have.
+def with_options(
+    config: Mapping[str, str],
+    *,
+    kubernetes: str | None = None,
+    driver: str | None = None,
+    gates: Mapping[str, bool] = MappingProxyType({}),
+) -> Mapping[str, str]:
+    """Return the settings with those that `--kubernetes`, `--driver` and `--gate` name.
+
+    Components of a program read them, so a component refuses what the answer refuses and nothing else.
 
     Raises:
-        InvalidSpecError: For a minor that there is not.
+        InvalidSpecError: For a minor that there is not, or gates that it does not have.
     """
-    if given["kubernetes"] and (mistaken := check_target(ClusterTarget(kubernetes=given["kubernetes"]))):
+    if (kubernetes or gates) and (
+        mistaken := check_target(ClusterTarget(kubernetes=kubernetes, gates=gates))
+    ):
         raise InvalidSpecError(mistaken)
-    return {**config, **{f"dra-infra:{name}": value for name, value in given.items() if value}}
+    given = {"kubernetes": kubernetes, "driver": driver}
+    settings = {**config, **{f"dra-infra:{name}": value for name, value in given.items() if value}}
+    return with_gates(settings, gates)
 
 
-def load_checked(directory: Path, stack: str | None, config: Mapping[str, str]) -> Project:
-    """The project in *directory*, after `check_settings`.
+def with_gates(config: Mapping[str, str], gates: Mapping[str, bool]) -> Mapping[str, str]:
+    """Return the settings, whose gates are those that they name and the given ones.
+
+    Raises:
+        InvalidSpecError: `wrong-type`, when the settings name gates in another form than `read_gates` reads.
+    """
+    if not gates:
+        return config
+    return {**config, GATES_SETTING: write_gates({**read_gates(config.get(GATES_SETTING, "")), **gates})}
+
+
+def load_checked(
+    directory: Path, stack: str | None, config: Mapping[str, str]
+) -> tuple[Project, tuple[Problem, ...]]:
+    """Return the project in *directory*, after `check_settings`, with the warnings of that.
 
     Raises:
         ProgramError: As `check_settings`, and with the codes of `load_project`.
     """
     project = load_project(directory, stack, config)
-    check_settings(project, stack, config)
-    return project
+    return project, check_settings(project, stack, config)
 
 
-def check_settings(project: Project, stack: str | None, config: Mapping[str, str]) -> None:
-    """Refuse a stack or setting that was mistyped; what may be a slip is told as a warning.
+def check_settings(project: Project, stack: str | None, config: Mapping[str, str]) -> tuple[Problem, ...]:
+    """Refuse a stack, setting or gate that was mistyped, and return warnings about what may be one.
 
     Only what is asked about is held to this: the base of a review may be older than a stack.
 
     Raises:
-        ProgramError: With codes `stack-not-known`, `unknown-setting`.
+        ProgramError: With codes `stack-not-known`, `unknown-setting`, `wrong-type`, and the codes of `check_target` for gates.
     """
-    found = [*_stack_problems(project, asked=stack is not None), *_setting_problems(project)]
+    found = [
+        *_stack_problems(project, asked=stack is not None),
+        *_setting_problems(project),
+        *_gate_problems(project),
+    ]
     if found:
         raise ProgramError(found)
-    print_problems([*_bare_names(project, config)])
+    return tuple(_bare_names(project, config))
 
 
 def _stack_problems(project: Project, *, asked: bool) -> Iterator[Problem]:
@@ -116,6 +152,17 @@ def _setting_problems(project: Project) -> Iterator[Problem]:
             near = difflib.get_close_matches(key[:80], known, n=1, cutoff=0.8)
             hint = f"did you mean {near[0]}?" if near else f"settings are {', '.join(known)}"
             yield Problem(path=key, code="unknown-setting", message="there is no such setting", hint=hint)
+
+
+def _gate_problems(project: Project) -> Iterator[Problem]:
+    """Gates of the settings that no cluster of their minor can have."""
+    try:
+        gates = read_gates(project.config.get(GATES_SETTING, ""))
+    except InvalidSpecError as error:
+        yield from error.problems
+        return
+    if gates:
+        yield from check_target(ClusterTarget(kubernetes=minor_of(project.config), gates=gates))
 
 
 def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem]:
@@ -161,6 +208,7 @@ def read_program(
         )
     if source.kind == "program":
         project = load_project(source.root, stack, config)
+        add_for_own_program()
         return project, synth_project(project, timeout=timeout)
     root, label = source.root, source.root.stem or "manifests"
     if source.kind == "kustomization":
@@ -189,23 +237,13 @@ def _top_of(folder: Path) -> Path:
     return current if folder.is_relative_to(current) else folder
 
 
-def find_fleet(
-    name: str | None,
-    project: Project | None,
-    *,
-    stack: str | None,
-    config: Mapping[str, str],
-    driver: str | None = None,
-) -> Fleet:
-    """The fleet that was named, else the stack's; the arguments are those of `choose_fleet` and `check_settings`.
+def find_fleet(name: str | None, project: Project | None, config: Mapping[str, str]) -> Fleet:
+    """Return the fleet that was named, else the stack's; the arguments are those of `choose_fleet`.
 
     Raises:
         FleetError: `no-fleet` when none is named, and what `load_fleet` raises.
-        ProgramError: As `check_settings`.
     """
-    if project is not None:
-        check_settings(project, stack, config)
-    chosen = choose_fleet(name, project, config, driver=driver)
+    chosen = choose_fleet(name, project, config)
     if chosen is None:
         raise FleetError.of(
             path="--fleet",
@@ -240,8 +278,12 @@ def set_prices(fleet: Fleet, file: Path | None) -> Fleet:
     return price_pools(fleet, read_prices(data, "--prices"))
 
 
-def read_snapshot(file: Path) -> Snapshot:
+def read_snapshot(file: Path, *, driver: str = NEWEST_DRIVER) -> Snapshot:
     """Read the snapshot that `dra-infra snapshot` or kubectl wrote to *file*.
+
+    Args:
+        file: The file.
+        driver: Releases of the drivers on nodes that node pools of the cluster may add.
 
     Raises:
         FleetError: `fleet-unreadable`, and the codes of `load_snapshot`.
@@ -249,7 +291,7 @@ def read_snapshot(file: Path) -> Snapshot:
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_BYTES + 1)
-        return load_snapshot([data.decode("utf-8-sig")])
+        return load_snapshot([data.decode("utf-8-sig")], driver=driver)
     except OSError as error:
         why = error.strerror or str(error)
     except UnicodeDecodeError as error:

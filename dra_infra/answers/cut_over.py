@@ -1,4 +1,4 @@
-"""The plan of a cut-over that `dra-infra migrate --plan` prints behind its report."""
+"""The plan of a cut-over: `migrate --plan`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,445 @@
+"""The answer of `dra-infra explain`: why the pods of an object, or a claim, get no devices, or where they get them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from dra_infra.advice.queues import HELD
+from dra_infra.answers.checking import check
+from dra_infra.answers.placing import place_one_claim, place_scene
+from dra_infra.answers.scene import Scene
+from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.cluster import pending
+from dra_infra.errors import Problem, ProgramError
+from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes
+from dra_infra.explanation.causes import find_causes
+from dra_infra.explanation.explain import explain as explain_question
+from dra_infra.explanation.question import Question
+from dra_infra.explanation.records import Explanation, FitVerdict
+from dra_infra.explanation.slips import find_slip_problems
+from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind, ref_of
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.scheduler.fleet import with_taint_rules
+from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.placement.demand import Undecided
+from dra_infra.placement.joint import find_refusal, find_workload
+from dra_infra.placement.objects import ProgramObjects
+from dra_infra.placement.placement import REFUSED, Growth, JointVerdict, Placement, Reason, WorkloadPlacement
+from dra_infra.placement.scheduling import ORDERS_LEFT, OTHER_NODES
+from dra_infra.program_objects import NotSeen, ProgramObject
+from dra_infra.provenance import Provenance
+from dra_infra.review.running import key_of, owners_of
+from dra_infra.sources.questions import ask_program
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A question about one object, and what is known before the allocator is asked.
+
+    Args:
+        asking: The question.
+        where: The fleet or cluster.
+        provenance: What it is checked for.
+        not_seen: What could not be seen, warnings of the program, and every error of the objects.
+        notes: What else the reader must know.
+        joint: The verdict on all workloads at once; None where the question is not about one of them.
+        growth: By how much node pools have to grow for all of them; None where the fleet has none that may.
+        undecided: Why placement does not decide whether the pods fit.
+        placed: What placement says of the pods, or of one pod with the claim; None where the question is about pods of a
+            cluster, or about pods without devices that fit.
+        has_errors: Whether any object has an error, also one that these pods do not need.
+        is_daemon: Whether the pods are those of a DaemonSet, which has none where no node lets them in.
+        refusal: What quotas say of the claims of a question.
+        made: What components of a program make, by kind, namespace and name.
+        warnings: About the options that the scene was read with.
+        left_out: What the program or the files hold that the scene does not.
+    """
+
+    asking: Asking
+    where: str
+    provenance: Provenance
+    not_seen: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    joint: JointVerdict | None = None
+    growth: Growth | None = None
+    undecided: tuple[Reason, ...] = ()
+    placed: WorkloadPlacement | None = None
+    has_errors: bool = False
+    is_daemon: bool = False
+    refusal: Callable[[Question], str] = lambda _: ""
+    made: Mapping[str, ProgramObject] = field(default_factory=dict)
+    warnings: tuple[Problem, ...] = ()
+    left_out: tuple[NotSeen, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explained:
+    """The answer.
+
+    Args:
+        asking: What was asked.
+        causes: What is wrong around it.
+        answer: What the allocator says; None where it was not asked.
+        where: The fleet or cluster.
+        provenance: What it was checked for.
+        joint: The verdict on all workloads of the program at once; None where the question is not about one of them.
+        growth: By how much node pools have to grow for all of them; None where the fleet has none that may.
+        undecided: Why placement does not decide whether the pods fit; what the allocator says does not count then.
+        has_errors: Whether any object has an error, also one that these pods do not need.
+        is_deep: Whether pairs of changes were tried too.
+    """
+
+    asking: Asking
+    causes: tuple[Problem, ...]
+    answer: Explanation | None
+    where: str
+    provenance: Provenance
+    joint: JointVerdict | None = None
+    growth: Growth | None = None
+    undecided: tuple[Reason, ...] = ()
+    has_errors: bool = False
+    is_deep: bool = False
+
+    @property
+    def verdict(self) -> FitVerdict:
+        """The verdict on whether the pods fit, or have what they need."""
+        if self.undecided:
+            return "not-decided"
+        if any(
+            cause.severity == "error"
+            for cause in self.causes
+            if cause.code not in ASIDE or (self.answer is None and not self.asking.settled)
+        ):
+            return "does-not-fit"
+        if self.answer is not None:
+            return self.answer.verdict
+        return "fits" if self.asking.settled or self.is_free else "does-not-fit"
+
+    @property
+    def is_free(self) -> bool:
+        """True where there is a node to which the pods may go."""
+        return self.asking.question is not None and bool(self.asking.question.eligible)
+
+    @property
+    def is_held(self) -> bool:
+        """True where a queue never admits the pods, so that they wait whether or not devices are free."""
+        return any(cause.code in HELD for cause in self.causes)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The classes that are requested and not there."""
+        return self.asking.question.absent if self.asking.question is not None else ()
+
+    @property
+    def fits(self) -> bool:
+        """True where nothing is in the way."""
+        return self.verdict == "fits"
+
+    @property
+    def exit_code(self) -> int:
+        """0 where `simulate` ends with 0 too, else 1: no object has an error, and it fits with all other workloads.
+
+        What fits with the nodes that pools may get fits.
+        """
+        if self.has_errors:
+            return 1
+        if self.growth is not None and self.growth.verdict == "fits-grown":
+            return 0
+        return 0 if self.fits and (self.joint is None or self.joint.works is not None) else 1
+
+
+ASIDE: Final = (
+    "pool-incomplete",
+    "pool-invalid",
+    "driver-not-on-node",
+    "driver-missing",
+    "mig-not-published",
+)
+"""Codes about some devices, which need not be in the way of those that are requested."""
+
+
+def explain(
+    scene: Scene, name: str, *, namespace: str | None = None, is_deep: bool = False, timeout: float = 20.0
+) -> Explained:
+    """Return why the pods of an object, or a claim, get no devices on the hardware of a scene, or where they get them.
+
+    Args:
+        scene: The objects and the hardware.
+        name: `pod/x`, `deployment/x`, `claim/x`, or `x` of any kind that has pods or is a claim.
+        namespace: Its namespace; None where the name is unique.
+        is_deep: Whether to try pairs of changes where no single change is enough.
+        timeout: Seconds for the placement, and again for the search for changes that help.
+
+    Raises:
+        ProgramError: `subject-not-known`.
+        ValueError: For a scene without a fleet.
+    """
+    asked = ask_scene(scene, name, namespace=namespace, timeout=timeout)
+    end = time.monotonic() + timeout
+    return answer(asked, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
+
+
+def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout: float = 60.0) -> Asked:
+    """Return the question about one object of a scene, with what the check and the placement of the whole scene say of it.
+
+    Args:
+        scene: The objects and the hardware.
+        name: `pod/x`, `deployment/x`, `claim/x`, or `x` of any kind that has pods or is a claim.
+        namespace: Its namespace; None where the name is unique.
+        timeout: Seconds for the placement; what is not answered by then is `not-decided`.
+
+    Raises:
+        ProgramError: `subject-not-known`, with the problems of the run, for what has one may be what is asked about.
+        ValueError: For a scene without a fleet.
+    """
+    program, manifests, fleet, release = scene.program, scene.manifests, scene.fleet, scene.release
+    if fleet is None:
+        raise ValueError("the scene names no fleet, so nothing can be placed")
+    known = scene.kinds or workload_kinds()
+    try:
+        subject, manifest = find_subject(
+            name, namespace, manifests, [name_kind(kind, group) for group, kind in known.kinds]
+        )
+    except ProgramError as error:
+        raise ProgramError([*program.problems, *error.problems]) from None
+    checked = check(scene)
+    accepted = checked.accepted.manifests
+    taken = scene.running.without_evicted(accepted, fleet, release)
+    around, unread = _surround(scene, accepted, taken)
+    objects = ProgramObjects(accepted, fleet.classes, release, taken, known)
+    running = [*scene.running.objects.values()]
+    asking = ask_program(
+        manifest, around, manifests, running, part=subject.part, kinds=known, held=objects.held
+    )
+    errors = [problem for problem in checked.problems if problem.severity == "error"]
+    # Where the program itself has errors, objects are missing, and nobody knows what would run beside these pods.
+    missing = [problem for problem in program.problems if problem.severity == "error"]
+    asked = Asked(
+        asking=replace(asking, causes=(*asking.causes, *missing)),
+        where=fleet.name,
+        provenance=scene.provenance,
+        not_seen=tuple(dict.fromkeys((*program.problems, *errors, *unread))),
+        notes=taken.notes,
+        has_errors=bool(errors),
+        is_daemon=subject.kind == "DaemonSet",
+        refusal=lambda question: find_refusal(question, accepted, subject, taken, release, known),
+        made={str(ref_of(each.manifest)): each for each in program.objects if each.component},
+        warnings=scene.warnings,
+        left_out=program.not_seen,
+    )
+    if subject.kind in CLAIM_KINDS:
+        alone = place_one_claim(scene, subject, checked, taken=taken)
+        return _with_workload(asked, alone)
+    end = time.monotonic() + timeout
+    placement = place_scene(scene, checked, taken=taken, is_late=lambda: time.monotonic() > end)
+    workload = find_workload(objects, subject)
+    undecided = workload.plan.reasons if workload and isinstance(workload.plan, Undecided) else ()
+    return _with_placement(asked, placement, subject, undecided)
+
+
+def _surround(
+    scene: Scene, accepted: Sequence[Manifest], taken: Taken
+) -> tuple[ClusterContext, list[Problem]]:
+    """Return the cluster around the pods of a scene, and what of it cannot be read.
+
+    Pods and claims that are the scene's own, or that are evicted, hold nothing there.
+    """
+    fleet, running = scene.fleet, [*scene.running.objects.values()]
+    assert fleet is not None  # noqa: S101  (who asks has looked)
+    own = {key_of(ref_of(each)) for each in scene.manifests} | taken.gone
+    by_key = {key_of(ref_of(each)): each for each in running}
+    others = seen_objects(
+        [each for each in running if not own.intersection(owners_of(key_of(ref_of(each)), by_key))]
+    )
+    classes, malformed = read_classes([*running, *accepted])
+    slices, unread = with_taint_rules(fleet.slices, [*running, *accepted], scene.release)
+    snapshot = scene.running.snapshot
+    context = ClusterContext(
+        fleet=replace(fleet, slices=tuple(slices)),
+        release=scene.release,
+        classes=classes,
+        holders=pending.find_holders(others),
+        taken=pending.find_amounts(others),
+        placed=pending.find_placed(others, snapshot.fleet.nodes, snapshot.objects) if snapshot else None,
+    )
+    return context, [*malformed, *unread]
+
+
+def _with_placement(
+    asked: Asked, placement: Placement, subject: ObjectRef, undecided: tuple[Reason, ...]
+) -> Asked:
+    """Add what the placement of all workloads says of the one that is asked about."""
+    asked = replace(asked, joint=placement.joint, growth=placement.growth, undecided=undecided)
+    alone = next((placed for placed in placement.workloads if _is_of(placed, subject)), None)
+    return asked if alone is None else _with_workload(asked, alone)
+
+
+def _with_workload(asked: Asked, alone: WorkloadPlacement) -> Asked:
+    """Add what the placement says of the pods that are asked about, or of one pod with the claim."""
+    first = alone.reasons[0] if alone.reasons else None
+    if first is not None and first.code == REFUSED:
+        return replace(asked, asking=_refused(asked.asking, first))
+    if first is not None and first.code == OTHER_NODES:
+        # Why the nodes of the fleet do not let the pods in is known.
+        asked = replace(asked, undecided=(first,))
+    causes = tuple(
+        Problem(
+            path=asked.asking.subject,
+            code=reason.code,
+            message=reason.message,
+            severity="warning" if reason.code in HELD else "error",
+        )
+        for reason in alone.reasons
+        if reason.code in HELD or reason.code == "quota-refuses"
+    )
+    asking = replace(asked.asking, causes=(*asked.asking.causes, *causes))
+    return replace(asked, asking=asking, placed=alone)
+
+
+def _is_of(placed: WorkloadPlacement, subject: ObjectRef) -> bool:
+    """Whether a workload is the one that is asked about, or the first part of it where no part is named."""
+    owner = placed.owner
+    return (owner.kind, owner.name, owner.namespace or "default") == (
+        subject.kind,
+        subject.name,
+        subject.namespace or "default",
+    ) and subject.part in ("", owner.part)
+
+
+def _refused(asking: Asking, reason: Reason) -> Asking:
+    """Take the question back: pods that need an object with an error are never made, wherever devices are free."""
+    cause = Problem(path=asking.subject, code=reason.code, message=reason.message)
+    return Asking(subject=asking.subject, causes=(cause, *asking.causes), settled="not placed")
+
+
+def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release: Release) -> Asked:
+    """Return the question about an object of a snapshot, where its pods run or wait.
+
+    Raises:
+        ProgramError: `subject-not-known`.
+    """
+    objects = seen_objects(cluster.objects)
+    _, manifest = find_subject(name, namespace, objects.objects)
+    slices, problems = with_taint_rules(cluster.fleet.slices, cluster.objects, release)
+    around = ClusterContext(
+        fleet=replace(cluster.fleet, slices=tuple(slices)),
+        release=release,
+        holders=pending.find_holders(objects),
+        taken=pending.find_amounts(objects),
+        placed=pending.find_placed(objects, cluster.fleet.nodes, cluster.objects),
+    )
+    asking = pending.ask_running(manifest, around, objects)
+    return Asked(
+        asking=asking,
+        where=cluster.fleet.name,
+        provenance=Provenance.of([release], placement=release),
+        not_seen=tuple(problems),
+    )
+
+
+def seen_objects(objects: Sequence[Manifest]) -> pending.SeenObjects:
+    """Return the objects of a cluster by what an explanation needs of them."""
+    kinds: dict[str, list[Manifest]] = {}
+    for each in objects:
+        kinds.setdefault(str(each.get("kind")), []).append(each)
+    owners = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+    return pending.SeenObjects(
+        pods=kinds.get("Pod", ()),
+        claims=kinds.get("ResourceClaim", ()),
+        templates=kinds.get("ResourceClaimTemplate", ()),
+        owners=[each for kind in owners for each in kinds.get(kind, ())],
+        saw_claims="ResourceClaim" in kinds,
+        saw_templates="ResourceClaimTemplate" in kinds,
+    )
+
+
+def answer(asked: Asked, *, is_late: Callable[[], bool], is_deep: bool = False) -> Explained:
+    """Ask the allocator, and hold its answer to that of placement.
+
+    The allocator gives each pod the first node that it can. Placement tries more orders, and places all pods of the
+    object, so where both differ placement is right.
+
+    Args:
+        asked: The question.
+        is_late: Asked during the search for changes that help; once true, it stops.
+        is_deep: Whether to try pairs of changes too.
+    """
+    question, asking, placed = asked.asking.question, asked.asking, asked.placed
+    explanation, causes = _ask_allocator(asked, is_late=is_late, is_deep=is_deep)
+    undecided = asked.undecided
+    if placed is not None and placed.verdict == "not-decided" and not undecided:
+        # What stopped the search may have stopped the allocator's too, which says so in its own words.
+        is_decided = explanation is None or explanation.verdict != "not-decided"
+        undecided = tuple(reason for reason in placed.reasons if is_decided or reason.code == ORDERS_LEFT)
+    if placed is not None and placed.verdict == "does-not-fit" and not _explains(explanation, causes):
+        causes += [
+            Problem(path=asking.subject, code=reason.code, message=str(reason))
+            for reason in placed.reasons
+            if reason.code not in HELD
+        ]
+    if explanation is not None and undecided:
+        # The allocator answered without what is not known.
+        explanation = replace(explanation, verdict="not-decided", error=None)
+    # Placement lists pods without devices only where it does not find room for them.
+    is_plain = asked.joint is not None and placed is None and question is not None and not question.claims
+    if is_plain and question is not None and question.eligible:
+        asking = replace(asking, settled="its pods fit, and need no devices of DRA")
+    elif is_plain and asked.is_daemon:
+        explanation, asking = None, replace(asking, settled="no node lets its pods in, so it has none")
+    elif placed is not None and placed.verdict == "fits" and _is_refused(explanation):
+        explanation, asking = None, replace(asking, settled=_describe_room(placed))
+    return Explained(
+        asking=asking,
+        causes=tuple(dict.fromkeys(causes)),
+        answer=explanation,
+        where=asked.where,
+        provenance=asked.provenance,
+        joint=asked.joint,
+        growth=asked.growth,
+        undecided=undecided,
+        has_errors=asked.has_errors,
+        is_deep=is_deep,
+    )
+
+
+def _ask_allocator(
+    asked: Asked, *, is_late: Callable[[], bool], is_deep: bool
+) -> tuple[Explanation | None, list[Problem]]:
+    """Return what the allocator says, None where it is not asked, and what is wrong around the pods."""
+    question, causes = asked.asking.question, [*asked.asking.causes]
+    # Of a claim that is not there no change can be said to be enough, and of none there is nothing to say about devices.
+    is_lost = any(cause.code == "claim-not-known" for cause in causes)
+    if question is None or (is_lost and not question.claims):
+        return None, causes
+    causes += find_causes(question)
+    is_lost = any(cause.code == "claim-not-known" for cause in causes)
+    if not question.claims and (question.eligible or is_lost):
+        return None, causes
+    explanation = explain_question(question, is_late=is_late, is_deep=is_deep, refusal=asked.refusal)
+    if explanation.verdict != "fits":
+        causes += find_slip_problems(question)
+    return explanation, causes
+
+
+def _is_refused(explanation: Explanation | None) -> bool:
+    return explanation is not None and explanation.verdict == "does-not-fit"
+
+
+def _describe_room(placed: WorkloadPlacement) -> str:
+    """Say why pods fit that do not if each goes to the first node that takes it."""
+    about_all = (reason.message for reason in placed.reasons if not reason.nodes and reason.code not in HELD)
+    return next(about_all, "its pods fit on other nodes than the first that take them, or in another order")
+
+
+def _explains(explanation: Explanation | None, causes: Sequence[Problem]) -> bool:
+    """Return whether there is an answer already why the pods do not fit."""
+    if any(cause.severity == "error" and cause.code not in ASIDE for cause in causes):
+        return True
+    return explanation is not None and explanation.verdict != "fits"

@@ -1,0 +1,204 @@
+"""Pods that need an object with an error are never made or never get devices, so no answer says that they fit.
+
+A pod needs the object that makes it, the claims and claim templates that it names, the ComputeDomain whose controller makes such a
+template, and the DeviceClasses that these name or that serve its extended resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dra_infra.catalog.train_jobs import with_runtime
+from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
+from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.placement.placement import (
+    REFUSED,
+    Growth,
+    JointVerdict,
+    Placement,
+    Reason,
+    WorkloadPlacement,
+    by_owner,
+)
+from dra_infra.specs.compute_domains import channel_template
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Accepted:
+    """The objects that can be placed, and the workloads that cannot.
+
+    Args:
+        manifests: All objects without an error, but for workloads that need one with an error.
+        blocked: These workloads, each with the error. They do not fit.
+        needs: Finds what pods and claims need; None where no object has an error.
+    """
+
+    manifests: tuple[Manifest, ...]
+    blocked: tuple[WorkloadPlacement, ...] = ()
+    needs: Needs | None = None
+
+    def find_refusal(self, claim: ObjectRef) -> Reason | None:
+        """Return why a claim or claim template is not placed: it has an error, or a DeviceClass that it names has one."""
+        refused = self.needs.find_for_claim(claim) if self.needs is not None else None
+        return _reason(claim, *refused) if refused is not None else None
+
+    def complete(self, placement: Placement) -> Placement:
+        """Return the placement of `manifests` with the blocked workloads added: all workloads together never fit then."""
+        if not self.blocked:
+            return placement
+        why = f"{self.blocked[0].owner} is never placed, because an object that it needs has an error"
+        joint = JointVerdict(verdict="never", reasons=(why,))
+        return replace(
+            placement,
+            workloads=tuple(sorted((*placement.workloads, *self.blocked), key=by_owner)),
+            joint=joint,
+            joint_at_most=joint if placement.joint_at_most is not None else None,
+            growth=placement.growth and _without_room(placement.growth, joint),
+        )
+
+
+def split_accepted(
+    manifests: Sequence[Manifest],
+    errors: Iterable[tuple[int, Problem]],
+    kinds: WorkloadKinds | None = None,
+) -> Accepted:
+    """Separate objects that can be placed from those that have an error, and from the workloads that need one of those.
+
+    Args:
+        manifests: The objects.
+        errors: Errors, each with the position of its object.
+        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+    """
+    wrong: dict[int, Problem] = {}
+    for index, problem in errors:
+        wrong.setdefault(index, problem)
+    if not wrong:
+        return Accepted(manifests=tuple(manifests))
+    needs = Needs(manifests, {_identity(manifests[index]): problem for index, problem in wrong.items()})
+    kept: list[Manifest] = []
+    blocked: list[WorkloadPlacement] = []
+    for index, manifest in enumerate(manifests):
+        own = wrong.get(index)
+        stuck = [
+            _block(template, *why)
+            for template in find_pod_templates(with_runtime(manifest, manifests), kinds)
+            if (why := (template.owner.whole, own) if own is not None else needs.find(template))
+        ]
+        if own is not None and not stuck and (kinds or workload_kinds()).find(manifest) is not None:
+            # Its pods cannot be read, and it makes none.
+            owner = ref_of(manifest)
+            reason = _reason(owner, owner, own)
+            stuck = [WorkloadPlacement(owner=owner, replicas=0, verdict="does-not-fit", reasons=(reason,))]
+        blocked += stuck
+        if own is None and not stuck:
+            kept.append(manifest)
+    return Accepted(manifests=tuple(kept), blocked=tuple(sorted(blocked, key=by_owner)), needs=needs)
+
+
+class Needs:
+    """Finds a refused object that pods need.
+
+    Args:
+        manifests: All objects.
+        refused: Those with an error.
+    """
+
+    def __init__(self, manifests: Sequence[Manifest], refused: Mapping[ObjectRef, Problem]) -> None:
+        self._refused = dict(refused)
+        self._classes_of: dict[ObjectRef, list[str]] = {}
+        self._class_serving: dict[str, str] = {}
+        for manifest in manifests:
+            ref = _identity(manifest)
+            if ref.kind in CLAIM_KINDS:
+                self._classes_of[ref] = sorted(set(_find_classes(manifest.get("spec"))))
+            elif ref.kind == "DeviceClass":
+                self._class_serving[f"{OF_CLASS}{ref.name}"] = ref.name
+                if resource := value_at(manifest, "spec", "extendedResourceName"):
+                    self._class_serving[str(resource)] = ref.name
+            elif ref.kind == "ComputeDomain" and ref in refused and (made := channel_template(manifest)):
+                template = ObjectRef("ResourceClaimTemplate", made["metadata"]["name"], ref.namespace)
+                self._refused[template] = refused[ref]
+
+    def find(self, template: PodTemplate) -> tuple[ObjectRef, Problem] | None:
+        """Return the first refused object that the pods need, with its error."""
+        return self._first(self._list(template))
+
+    def find_for_claim(self, claim: ObjectRef) -> tuple[ObjectRef, Problem] | None:
+        """Return the first refused object among a claim or claim template and the DeviceClasses that it names."""
+        return self._first(self._list_for_claim(replace(claim, namespace=claim.namespace or "default")))
+
+    def _first(self, needed: Iterable[ObjectRef]) -> tuple[ObjectRef, Problem] | None:
+        return next(((ref, self._refused[ref]) for ref in needed if ref in self._refused), None)
+
+    def _list_for_claim(self, claim: ObjectRef) -> Iterator[ObjectRef]:
+        yield claim
+        yield from (ObjectRef("DeviceClass", name) for name in self._classes_of.get(claim, ()))
+
+    def _list(self, template: PodTemplate) -> Iterator[ObjectRef]:
+        for entry in template.claims:
+            kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
+            name = str(entry.claim_name or entry.template_name)
+            yield from self._list_for_claim(ObjectRef(kind, name, template.owner.namespace or "default"))
+        for resource in _find_resources(template.spec):
+            if resource in self._class_serving:
+                yield ObjectRef("DeviceClass", self._class_serving[resource])
+
+
+def _block(template: PodTemplate, needed: ObjectRef, problem: Problem) -> WorkloadPlacement:
+    return WorkloadPlacement(
+        owner=template.owner,
+        replicas=max(template.replicas or 0, 0),
+        verdict="does-not-fit",
+        reasons=(_reason(template.owner.whole, needed, problem),),
+        most=template.most,
+    )
+
+
+def _reason(owner: ObjectRef, needed: ObjectRef, problem: Problem) -> Reason:
+    is_own = needed == replace(owner, namespace=needed.namespace)
+    has = "has" if is_own else f"needs {needed}, which has"
+    return Reason(code=REFUSED, message=f"{has} an error: {problem.message} [{problem.code}]")
+
+
+def _without_room(growth: Growth, joint: JointVerdict) -> Growth:
+    """Return the growth with the verdict that no size of the pools is enough: some pods are never made."""
+    return replace(growth, verdict="never-within-limits", joint=joint, reasons=joint.reasons)
+
+
+def _identity(manifest: Manifest) -> ObjectRef:
+    """Return kind, namespace and name. An object without a namespace is in `default`, a class in none."""
+    ref = ref_of(manifest)
+    return ref if ref.kind == "DeviceClass" else replace(ref, namespace=ref.namespace or "default")
+
+
+def _find_classes(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if isinstance(name := value.get("deviceClassName"), str):
+            yield name
+        for item in value.values():
+            yield from _find_classes(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _find_classes(item)
+
+
+def _find_resources(spec: Manifest) -> list[str]:
+    """Return the names of the resources that containers request."""
+    return sorted(
+        {
+            str(name)
+            for field in ("initContainers", "containers")
+            for container in mappings(spec.get(field))
+            for amounts in ("limits", "requests")
+            for name in mapping(value_at(container, "resources", amounts))
+        }
+    )

@@ -1,0 +1,36 @@
+"""The answer of `dra-infra snapshot`: what a live cluster holds, as one text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dra_infra.cluster.capture import Capture, capture
+from dra_infra.cluster.reading import open_reader
+from dra_infra.output.secret_detector import report_mask
+from dra_infra.output.secrets import secret_texts
+from dra_infra.release import VERSION
+
+
+def take_snapshot(
+    *,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    namespaces: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+) -> Capture:
+    """Read a cluster once, and return its nodes, devices, claims and what runs there, without secrets.
+
+    Args:
+        kubeconfig: The kubeconfig; None takes the one that kubectl would take.
+        context: Its context; None takes the current one.
+        namespaces: Namespaces to read; empty for all.
+        tell: Called with what is being read, for a progress line.
+
+    Raises:
+        ClusterError: When nothing can be read.
+    """
+    reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+    mask = report_mask(secret_texts(os.environ))
+    return capture(reader, mask=mask, made_by=f"dra-infra {VERSION}", tell=tell)

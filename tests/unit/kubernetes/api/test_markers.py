@@ -1,0 +1,103 @@
+"""Markers: texts in the place of values that are secret or not known yet, which no file can spell."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+import yaml
+
+from dra_infra.documents.yaml import read_manifests, write_manifest
+from dra_infra.kubernetes.api.decoding import decode
+from dra_infra.kubernetes.api.manifests import (
+    CHANGED_SECRET,
+    SECRET,
+    UNKNOWN,
+    Marker,
+    as_marked,
+    as_shown,
+    find_markers,
+    holds_marker,
+    is_marker,
+    plain_text,
+)
+from dra_infra.kubernetes.api.versions import convert
+
+MARKERS = [UNKNOWN, SECRET, CHANGED_SECRET, Marker("postgres://[secret]@db/x", "secret")]
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_marker_equals_no_ordinary_text(marker: Marker):
+    text = plain_text(marker)
+    assert type(text) is str
+    assert [marker == text, text == marker, marker in {text: 1}] == [False] * 3
+    assert [marker in (text, "a"), text in {marker, "a"}] == [False] * 2
+    assert [marker != text, text != marker] == [True] * 2
+    assert marker == Marker(text, marker.kind)
+    assert hash(marker) == hash(Marker(text, marker.kind))
+
+
+def test_markers_of_one_text_and_two_kinds_are_not_equal():
+    assert Marker("a", "secret") != Marker("a", "unknown")
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_copies_of_a_marker_are_markers(marker: Marker):
+    copies = [
+        copy.copy(marker),
+        copy.deepcopy({"a": [marker]})["a"][0],
+        pickle.loads(pickle.dumps(marker)),  # noqa: S301  (our own bytes)
+        str(marker),
+        Marker(marker, marker.kind),
+    ]
+    assert [(each, each.kind) for each in copies] == [(marker, marker.kind)] * len(copies)
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_file_that_shows_a_marker_holds_an_ordinary_text(marker: Marker):
+    shown = {"kind": "A", "a": marker}
+    read = [json.loads(json.dumps(shown)), *read_manifests(write_manifest(as_shown(shown)))]
+    assert not any(map(holds_marker, read))
+    assert read == [{"kind": "A", "a": plain_text(marker)}] * 2
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_yaml_of_an_object_with_a_marker_is_refused(marker: Marker):
+    for manifest in ({"kind": "A", "a": [{"b": marker}]}, {"kind": "A", marker: 1}):
+        with pytest.raises(yaml.representer.RepresenterError):
+            write_manifest(manifest)
+
+
+def test_markers_are_found_in_lists_mappings_and_keys():
+    value = {"a": ["[secret]", SECRET], "b": {UNKNOWN: 1}, "c": "[unknown]"}
+    assert [*find_markers(value)] == [(("a", 1), SECRET), (("b", UNKNOWN), UNKNOWN)]
+    assert (holds_marker(value), holds_marker(value["c"])) == (True, False)
+    assert (holds_marker(value["b"], "unknown"), holds_marker(value["b"], "secret")) == (True, False)
+
+
+def test_what_is_made_of_a_marker_is_one_where_the_code_says_so():
+    assert is_marker(as_marked(SECRET, f"{SECRET}-x"))
+    assert not is_marker(as_marked("[secret]", "[secret]-x"))
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+@pytest.mark.parametrize("marker", [*MARKERS, Marker("é[secret]", "secret")])
+def test_decoding_and_conversion_keep_markers(marker: Marker, version: str):
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": marker, "labels": {"a": marker, "b": "[secret]"}},
+        "spec": {"devices": {"requests": [{"name": marker, "exactly": {"deviceClassName": marker}}]}},
+    }
+    record = decode(convert(claim, version)).record
+    for manifest in (record.to_manifest(), convert(convert(claim, version), "v1")):
+        metadata, (request,) = manifest["metadata"], manifest["spec"]["devices"]["requests"]
+        found = [metadata["name"], *metadata["labels"].values(), request["name"]]
+        assert [*found, request["exactly"]["deviceClassName"]] == [marker, marker, "[secret]", marker, marker]
+
+
+def test_what_is_no_text_is_refused_as_before():
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": 7}}
+    assert [path for path, _ in decode(claim).type_errors] == ["metadata.name"]
