@@ -156,8 +156,12 @@ class Stack:
         found: Json = deployment["deployment"]
         return found
 
+    def configure(self, key: str, value: str, *flags: str) -> Result:
+        """Set a value of the stack's configuration; `--path` and `--secret` are flags."""
+        return self.run("config", "set", *flags, key, value, "--stack", self.name).check()
+
     def run(self, *arguments: str) -> Result:
-        """Run any command of the CLI in the project."""
+        """Run any command of the CLI in the project, which selects no stack: name it where the command needs one."""
         return self._finish(arguments, events=None)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:

@@ -243,3 +243,16 @@ def test_advice_is_a_warning_of_the_preview(lab: Lab) -> None:
     lab.write(component(1, ', select=dra.cel(\'device.attributes["gpu.nvidia.com"].productNam == "x"\')'))
     preview = lab.stack.preview().check()
     assert "[attribute-not-known]" in preview.text
+
+
+def test_gates_that_a_stack_names_by_the_engine_reach_its_components(lab: Lab) -> None:
+    lab.write(component(1, ', tolerations=[dra.Toleration(key="a.example.com/b", effect="NoSchedule")]'))
+    lab.stack.configure("dra-infra:kubernetes", "1.35")
+
+    refused = lab.stack.preview()
+    assert refused.exit_code == 1
+    assert "[needs-newer-kubernetes]" in refused.text
+
+    # The command of docs/pulumi.md: the engine writes a mapping, and hands it to the program as JSON.
+    lab.stack.configure("dra-infra:gates.DRADeviceTaints", "true", "--path")
+    lab.stack.preview().check()

@@ -125,7 +125,7 @@ def test_autonaming_is_not_asked_because_every_object_has_a_name(
 ) -> None:
     lab.up(program())
     before = templates(cluster_api, lab)
-    lab.stack.run("config", "set", "--path", "pulumi:autonaming.mode", mode, "--stack", "dev").check()
+    lab.stack.configure("pulumi:autonaming.mode", mode, "--path")
 
     lab.stack.preview("--expect-no-changes").check()
 

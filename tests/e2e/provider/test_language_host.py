@@ -108,8 +108,8 @@ def offline(offline_lab: Offline) -> Lab:
 
 
 def test_a_program_sees_its_project_stack_configuration_and_folder(offline: Lab) -> None:
-    offline.stack.run("config", "set", "word", "plain", "--stack", "dev").check()
-    offline.stack.run("config", "set", "token", "hush", "--secret", "--stack", "dev").check()
+    offline.stack.configure("word", "plain")
+    offline.stack.configure("token", "hush", "--secret")
     (offline.stack.directory / "beside.py").write_text("VALUE = 'beside'\n")
     offline.write("""
 import os

@@ -167,7 +167,7 @@ def test_an_autonamed_object_keeps_its_name_across_updates(lab: Lab, cluster_api
 
 
 def test_verbatim_autonaming_takes_the_name_of_the_resource(lab: Lab) -> None:
-    lab.stack.run("config", "set", "--path", "pulumi:autonaming.mode", "verbatim", "--stack", "dev").check()
+    lab.stack.configure("pulumi:autonaming.mode", "verbatim", "--path")
 
     lab.up('config_map("verbatim")\n')
 
