@@ -150,7 +150,8 @@ def validation() -> Sequence[Candidate]:
         alternative = [str(python), str(PROGRAMS / "json_schemas.py"), str(files / "all.yaml")]
         name = "kubernetes-validate --strict, YAML (one run)"
         candidates.append(Candidate(name=name, command=alternative, once=True))
-    kubeconform, schemas = built("kubeconform"), server_schemas()
+    kubeconform = built("kubeconform")
+    schemas = server_schemas()
     if kubeconform and schemas:
         location = str(schemas / "{{.ResourceKind}}-{{.Group}}-{{.ResourceAPIVersion}}.json")
         candidates.append(
@@ -368,7 +369,8 @@ def _templates(kind: str) -> Sequence[Candidate]:
 
 
 def _allocation(question: str, *, goal: float | None = None, stable: bool = False) -> Sequence[Candidate]:
-    file, how = str(allocation_file(question)), ["stable"] if stable else []
+    file = str(allocation_file(question))
+    how = ["stable"] if stable else []
     program = [sys.executable, str(PROGRAMS / "allocation.py")]
     ours = Candidate(
         name=f"dra_infra.kubernetes.scheduler.allocator, as {_copy(stable=stable)}",
@@ -380,7 +382,8 @@ def _allocation(question: str, *, goal: float | None = None, stable: bool = Fals
 
 
 def _kubernetes(question: str, *, stable: bool = False) -> Sequence[Candidate]:
-    file, how = str(allocation_file(question)), ["stable"] if stable else []
+    file = str(allocation_file(question))
+    how = ["stable"] if stable else []
     binary = built("allocator-bench")
     if binary is None:
         return []

@@ -238,7 +238,8 @@ def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask
     same = former is not None and former[0] == each.manifest
     manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
     # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
-    urn, component = "::".join(map(mask.text, each.urn.split("::"))), mask.text(each.component)
+    urn = "::".join(map(mask.text, each.urn.split("::")))
+    component = mask.text(each.component)
     provider = mask.text(each.provider)
     if manifest is each.manifest and (urn, component, provider) == (each.urn, each.component, each.provider):
         return each

@@ -55,7 +55,8 @@ def filled(line: str, label: str) -> Filled:
     secrets: list[str] = []
 
     def make(match: re.Match[str]) -> str:
-        letters, length = _LETTERS[match[1]], int(match[2])
+        letters = _LETTERS[match[1]]
+        length = int(match[2])
         digest = hashlib.shake_256(f"{label} {len(secrets)}".encode()).digest(2 * length)
         signs = [letters[int.from_bytes(digest[i : i + 2]) % len(letters)] for i in range(0, 2 * length, 2)]
         # Some tokens are only known by a digit; a word without one is found by no rule.

@@ -63,7 +63,8 @@ def warm() -> Warm:
     directory = Path(_open.enter_context(tempfile.TemporaryDirectory(prefix="dra-infra-warm-")))
     python = _open.enter_context(warm_python(directory, *_modules(), *_LATE))
     # Messages of usage name the command as the script is named.
-    script, command = directory / "script" / "dra-infra", directory / "bin" / "dra-infra"
+    script = directory / "script" / "dra-infra"
+    command = directory / "bin" / "dra-infra"
     for file, text in (
         (script, _COMMAND.format(python=str(python))),
         (command, f'#!/bin/sh\nexec {shlex.join([str(python), "-u", str(script)])} "$@"\n'),

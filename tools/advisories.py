@@ -145,7 +145,9 @@ def load(path: Path, ecosystem: str, pins: Collection[str]) -> Archive:
     Raises:
         ToolError: When it is not whole, or has none: the scanner would take that for a clean result.
     """
-    count, newest, records = 0, "", {}
+    count = 0
+    newest = ""
+    records = {}
     try:
         with zipfile.ZipFile(path) as opened:
             for name in opened.namelist():

@@ -65,7 +65,8 @@ def build(python: Path, folder: Path = FOLDER) -> Path:
     Raises:
         ToolError: When mkdocs warns of anything, or a page would load something from elsewhere.
     """
-    source, site = folder / "pages", folder / "site"
+    source = folder / "pages"
+    site = folder / "site"
     shutil.rmtree(source, ignore_errors=True)
     for page, text in pages(ROOT).items():
         (source / page).parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +226,8 @@ def _file_of(path: str) -> str:
 def environment() -> Path:
     """The Python of an environment from the hashed pins, made once for them."""
     home = FOLDER / "venv"
-    python, stamp = home / "bin" / "python", home / "pins.sha256"
+    python = home / "bin" / "python"
+    stamp = home / "pins.sha256"
     pins = hashlib.sha256(PINS.read_bytes()).hexdigest()
     # Tests in several processes ask for it.
     with cache.locked("docs", lambda: None):

@@ -44,7 +44,8 @@ def _text(content: mmap.mmap, place: int) -> tuple[str, int]:
     while True:
         byte = content[place] if place < len(content) else 0
         length |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
+        place = place + 1
+        shift = shift + 7
         if byte < 0x80 or shift > 63:
             break
     length = min(length, _LONGEST)

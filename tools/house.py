@@ -58,7 +58,9 @@ class House:
 def measure(root: Path, package: str = PACKAGE) -> House:
     """Read all modules of *package* in *root*; generated protocol messages are no modules that anybody reads."""
     files = {_name(root, file): file for file in sorted((root / package).rglob("*.py"))}
-    lines, imports, late = {}, {}, Counter[str]()
+    lines = {}
+    imports = {}
+    late = Counter[str]()
     for name, file in files.items():
         text = file.read_text(encoding="utf-8")
         found: set[str] = set()

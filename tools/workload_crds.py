@@ -159,7 +159,8 @@ def _read_folder(folder: Path) -> Iterator[Manifest]:
         for document in yaml.load_all(path.read_text(), yaml.CSafeLoader):
             if not isinstance(document, dict):
                 continue
-            kind, group = document.get("kind"), str(document.get("apiVersion", ""))
+            kind = document.get("kind")
+            group = str(document.get("apiVersion", ""))
             # Patches have the kind of a definition too, and no names; some modules keep an older form beside.
             is_definition = kind == DEFINITION and group.endswith("/v1") and "names" in document["spec"]
             if is_definition or kind in WEBHOOKS:

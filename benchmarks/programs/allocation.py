@@ -143,7 +143,8 @@ def release(*, stable: bool = False) -> Release:
 
 def answer(name: str, text: str, *, stable: bool) -> tuple[float, int]:
     """The seconds that a question takes, and how many nodes or pods fit."""
-    question, cluster = QUESTIONS[name], json.loads(text)
+    question = QUESTIONS[name]
+    cluster = json.loads(text)
     slices = [ResourceSlice.from_manifest(each) for each in cluster["slices"]]
     classes = [DeviceClass.from_manifest(each) for each in cluster["classes"]]
     claims = [ResourceClaim.from_manifest(each) for each in cluster["claims"]]

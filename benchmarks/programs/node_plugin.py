@@ -71,7 +71,8 @@ def claim_of(number: int, devices: list[str], *, admin: bool = False) -> Claim:
 def service_time(folder: Path) -> tuple[list[float], list[float]]:
     """Seconds of each prepare and of each release, sorted."""
     made, devices = preparations(folder)
-    prepares, releases = [], []
+    prepares = []
+    releases = []
     claims = [claim_of(number, devices) for number in range(NUMBER)]
     for start in range(0, NUMBER, len(devices)):
         batch = claims[start : start + len(devices)]

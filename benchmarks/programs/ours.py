@@ -9,7 +9,8 @@ from dra_infra.advice.program import check_program
 from dra_infra.documents import yaml
 from dra_infra.program.synth import synth_function
 
-number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
+number = int(sys.argv[1])
+selectors = sys.argv[2] == "selectors"
 
 
 def program() -> None:

@@ -52,7 +52,8 @@ def main() -> None:
 
 def measure(api: Api) -> tuple[list[float], list[float]]:
     """Seconds until each pod ran, without a claim and with one."""
-    without, with_claim = [], []
+    without = []
+    with_claim = []
     for number in range(WARM_UPS + PAIRS):
         first, second = start(api, claim=False), start(api, claim=True)
         if number >= WARM_UPS:

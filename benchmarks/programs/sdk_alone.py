@@ -11,7 +11,8 @@ from templates import spec_of
 from dra_infra.documents import yaml
 from dra_infra.program.synth import synth_function
 
-number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
+number = int(sys.argv[1])
+selectors = sys.argv[2] == "selectors"
 TYPE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 
 

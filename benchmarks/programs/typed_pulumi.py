@@ -8,7 +8,8 @@ import yaml
 from pulumi.runtime.stack import run_pulumi_func
 from templates import spec_of
 
-number, selectors = int(sys.argv[1]), sys.argv[2] == "selectors"
+number = int(sys.argv[1])
+selectors = sys.argv[2] == "selectors"
 
 asyncio.set_event_loop(asyncio.new_event_loop())
 found = []

@@ -73,7 +73,8 @@ def write(folder: Path) -> None:
 
 def main() -> None:
     """Run one kind."""
-    kind, path = sys.argv[1], Path(sys.argv[2])
+    kind = sys.argv[1]
+    path = Path(sys.argv[2])
     if kind == "write":
         write(path)
         return

@@ -106,7 +106,8 @@ def find_test(node: Node, names: Names) -> Test | None:
     if function in _METHODS:
         return _compared(node.target, _METHODS[function], args[0], names)
     if function in TEXT_TESTS:
-        literal, subject = read_literal(args[0]), find_subject(node.target, names)
+        literal = read_literal(args[0])
+        subject = find_subject(node.target, names)
         if subject and literal and literal.kind == "string":
             return Test(subject, function, (literal,), "string")
     return None
@@ -176,7 +177,8 @@ def _compared(left: Node, operator: str, right: Node, names: Names) -> Test | No
     if order is not None:
         return order
     for subject_node, sign, literal_node in ((left, operator, right), (right, _FLIPPED[operator], left)):
-        subject, literal = find_subject(subject_node, names), read_literal(literal_node)
+        subject = find_subject(subject_node, names)
+        literal = read_literal(literal_node)
         if subject is not None and literal is not None:
             return Test(subject, sign, (literal,), literal.kind)
     return None
@@ -188,7 +190,8 @@ def _ordered(compared: Node, operator: str, bound: Node, names: Names) -> Test |
         return None
     if not (isinstance(bound, Const) and bound.kind == "int64_value" and isinstance(bound.value, int)):
         return None
-    target, argument = compared.target, compared.args[0]
+    target = compared.target
+    argument = compared.args[0]
     order = _order(operator, bound.value)
     if order not in ("never", "always"):
         return _compared(target, order, argument, names)

@@ -225,9 +225,11 @@ def _advise(
     if finding is not None:
         yield finding.at("metadata.namespace")
     if isinstance(record, ResourceClaim):
-        claim, path = record.spec.devices, "spec.devices"
+        claim = record.spec.devices
+        path = "spec.devices"
     else:
-        claim, path = record.spec.spec.devices, "spec.spec.devices"
+        claim = record.spec.spec.devices
+        path = "spec.spec.devices"
     yield from advise_claim(claim, path, context)
     yield from _advise_configs(record, context)
 
@@ -356,7 +358,8 @@ def _check_counts(
 ) -> Iterator[Problem]:
     """Numbers of pods that the server refuses, in its words; kinds of others have schemas of their own."""
     for path in dict.fromkeys(at for each in templates for at in each.malformed):
-        value, name = value_at(manifest, *path.split(".")), path.rpartition(".")[2]
+        value = value_at(manifest, *path.split("."))
+        name = path.rpartition(".")[2]
         if type(value) is int and -(2**31) <= value < 0:
             told = f"Invalid value: {value}: must be greater than or equal to 0"
             yield Problem(path=path, code="object-malformed", message=told, hint=f"write {name}: 0 or more")

@@ -109,7 +109,8 @@ def _readable(path: str, text: str, manifest: Mapping[str, Any]) -> str:
     """The line to write in place of a text where a number or another type belongs."""
     if _QUOTED not in text:
         return ""
-    value, name = _at(manifest, path), _last(path)
+    value = _at(manifest, path)
+    name = _last(path)
     if value == "None":
         return f"YAML has null for None: leave {name} out"
     if text.endswith(_NUMBERS):

@@ -106,7 +106,8 @@ def _of_account(
     manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, classes: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
     """Code, message and hint of what Kueue's account says, in numbers; nothing where no queues are known."""
-    owner, (namespace, _) = parts[0].owner.whole, _key(manifest)
+    owner = parts[0].owner.whole
+    (namespace, _) = _key(manifest)
     queue = str(value_at(manifest, "metadata", "labels", QUEUE_LABEL))
     queues = _find(known, "LocalQueue", namespace)
     local = queues.get(queue)
@@ -123,7 +124,8 @@ def _of_account(
     for resource, amount in (
         sorted(_count(manifest, parts, known, classes, amounts).items()) if amounts else ()
     ):
-        given, shown = amounts.get(resource, []), show_amount(resource, amount)
+        given = amounts.get(resource, [])
+        shown = show_amount(resource, amount)
         # The pods of one part have all of it from one flavor.
         most = max(given, default=0) if len(parts) == 1 else sum(given)
         is_class = resource.endswith(DEVICES)
@@ -146,7 +148,8 @@ def _amounts_of(queue: Mapping[str, Any]) -> dict[str, list[float]]:
     for group in mappings(spec.get("resourceGroups")):
         for flavor in mappings(group.get("flavors")):
             for each in mappings(flavor.get("resources")):
-                name, amount = str(each.get("name")), math.inf
+                name = str(each.get("name"))
+                amount = math.inf
                 with suppress(ValueError):
                     if not (spec.get("cohortName") or spec.get("cohort")):
                         amount = node_amounts({name: str(each.get("nominalQuota"))})[name]
@@ -210,9 +213,11 @@ def _of_template(template: Mapping[str, Any], owner: ObjectRef) -> Iterator[Prob
     requests = mappings(value_at(template, "spec", "spec", "devices", "requests"))
     for number, request in enumerate(requests):
         # Of v1beta1 the fields stand in the request itself.
-        exactly, below = mapping(request.get("exactly")), ".exactly"
+        exactly = mapping(request.get("exactly"))
+        below = ".exactly"
         if not exactly:
-            exactly, below = request, ""
+            exactly = request
+            below = ""
         if request.get("firstAvailable"):
             yield _refusal(
                 f"{path}[{number}].firstAvailable",

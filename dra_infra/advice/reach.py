@@ -47,7 +47,8 @@ def _is_empty(tests: list[Test], kind: str) -> bool:
     lower, upper = _bound(tests, ">"), _bound(tests, "<")
     if lower is None or upper is None:
         return False
-    (low, low_strict), (high, high_strict) = lower, upper
+    (low, low_strict) = lower
+    (high, high_strict) = upper
     if kind == "int" and isinstance(low, int) and isinstance(high, int):
         return bool(low + low_strict > high - high_strict)
     if low == high:
@@ -62,7 +63,8 @@ def _bound(tests: list[Test], sign: str) -> tuple[Any, bool] | None:
     for test in tests:
         if not test.operator.startswith(sign):
             continue
-        value, strict = test.values[0], not test.operator.endswith("=")
+        value = test.values[0]
+        strict = not test.operator.endswith("=")
         if found is None or (value > found[0] if sign == ">" else value < found[0]):
             found = value, strict
         elif value == found[0]:

@@ -179,7 +179,8 @@ def check_namespace(namespace: str, known_objects: KnownObjects) -> Finding | No
 
 def check_extended_resource(record: DeviceClass, known_objects: KnownObjects, pins: Pins) -> Finding | None:
     """Check that no other class has the extended resource name of *record*: only the newest class counts then."""
-    resource, own = record.spec.extended_resource_name, record.metadata.name or ""
+    resource = record.spec.extended_resource_name
+    own = record.metadata.name or ""
     if not resource or is_marker(resource):
         return None
     implicit = f"{_IMPLICIT}{own}"

@@ -178,7 +178,8 @@ def _equal(left: Node, right: Node) -> bool | None:
 def _texts(node: Call) -> Node:
     if not (isinstance(node.target, Const) and isinstance(node.target.value, str) and len(node.args) == 1):
         return node
-    text, argument = node.target.value, node.args[0]
+    text = node.target.value
+    argument = node.args[0]
     if not (isinstance(argument, Const) and isinstance(argument.value, str)):
         return node
     part = argument.value

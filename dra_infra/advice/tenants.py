@@ -38,9 +38,11 @@ def advise_tenants(
     told: set[str] = set()
     for index, each in enumerate(objects):
         if _is(each, "Namespace"):
-            namespace, path = str(value_at(each, "metadata", "name")), "metadata.labels"
+            namespace = str(value_at(each, "metadata", "name"))
+            path = "metadata.labels"
         elif _limits_devices(each) and _namespace(each) not in own:
-            namespace, path = _namespace(each), "metadata.namespace"
+            namespace = _namespace(each)
+            path = "metadata.namespace"
         else:
             continue
         known = labels.get(namespace)

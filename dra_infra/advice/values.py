@@ -50,8 +50,10 @@ def check_amounts(
 
 
 def _slip(test: Test) -> Finding | None:
-    amount, written = test.values[0], test.literals[0].text
-    least, most = SMALLEST_MEMORY_MIB * _MIB, max(_cards().values()) * _MIB
+    amount = test.values[0]
+    written = test.literals[0].text
+    least = SMALLEST_MEMORY_MIB * _MIB
+    most = max(_cards().values()) * _MIB
     if amount <= 0 or least <= amount <= most or (amount < least and test.operator in ("<", "<=")):
         return None
     meant = _meant(amount, least, most)
@@ -83,7 +85,8 @@ def _binary(amount: int) -> str:
 def _missed(test: Test, studies: Sequence[Study], devices: Sequence[DeviceType]) -> Iterator[Finding]:
     amount = test.values[0]
     # Whole mebibytes, which a float holds exactly.
-    least, most = math.ceil(amount * _NEAR / _MIB), float(amount / _MIB)
+    least = math.ceil(amount * _NEAR / _MIB)
+    most = float(amount / _MIB)
     near = {
         name: memory
         for name, memory in _cards().items()

@@ -22,7 +22,8 @@ def find_denied(scene: Scene) -> Iterator[tuple[int, Problem]]:
         scene: The objects, and the cluster with its policies. An object of the cluster that the program has counts as the program
             has it, or not at all.
     """
-    objects, deployed = scene.program.objects, scene.deployed
+    objects = scene.program.objects
+    deployed = scene.deployed
     others = scene.running.others_than(*scene.running.programs)
     targets = dict.fromkeys(each.target for each in objects)
     # Policies hold in their own cluster, and a snapshot is of the one that a program means where it names none.

@@ -251,7 +251,8 @@ def _surround(
 
     Pods and claims that are the scene's own, or that are evicted, hold nothing there.
     """
-    fleet, running = scene.fleet, [*scene.running.objects.values()]
+    fleet = scene.fleet
+    running = [*scene.running.objects.values()]
     assert fleet is not None  # noqa: S101  (who asks has looked)
     own = {key_of(ref_of(each)) for each in scene.manifests} | taken.gone
     by_key = {key_of(ref_of(each)): each for each in running}
@@ -371,7 +372,9 @@ def answer(asked: Asked, *, is_late: Callable[[], bool], is_deep: bool = False) 
         is_late: Asked during the search for changes that help; once true, it stops.
         is_deep: Whether to try pairs of changes too.
     """
-    question, asking, placed = asked.asking.question, asked.asking, asked.placed
+    question = asked.asking.question
+    asking = asked.asking
+    placed = asked.placed
     explanation, causes = _ask_allocator(asked, is_late=is_late, is_deep=is_deep)
     undecided = asked.undecided
     if placed is not None and placed.verdict == "not-decided" and not undecided:
@@ -392,9 +395,11 @@ def answer(asked: Asked, *, is_late: Callable[[], bool], is_deep: bool = False) 
     if is_plain and question is not None and question.eligible:
         asking = replace(asking, settled="its pods fit, and need no devices of DRA")
     elif is_plain and asked.is_daemon:
-        explanation, asking = None, replace(asking, settled="no node lets its pods in, so it has none")
+        explanation = None
+        asking = replace(asking, settled="no node lets its pods in, so it has none")
     elif placed is not None and placed.verdict == "fits" and _is_refused(explanation):
-        explanation, asking = None, replace(asking, settled=_describe_room(placed))
+        explanation = None
+        asking = replace(asking, settled=_describe_room(placed))
     return Explained(
         asking=asking,
         causes=tuple(dict.fromkeys(causes)),
@@ -413,7 +418,8 @@ def _ask_allocator(
     asked: Asked, *, is_late: Callable[[], bool], is_deep: bool
 ) -> tuple[Explanation | None, list[Problem]]:
     """Return what the allocator says, None where it is not asked, and what is wrong around the pods."""
-    question, causes = asked.asking.question, [*asked.asking.causes]
+    question = asked.asking.question
+    causes = [*asked.asking.causes]
     # Of a claim that is not there no change can be said to be enough, and of none there is nothing to say about devices.
     is_lost = any(cause.code == "claim-not-known" for cause in causes)
     if question is None or (is_lost and not question.claims):

@@ -96,7 +96,8 @@ def program_of(
     program = write_program(objects, imported=imported, changed=taken, kubernetes=kubernetes, names=names)
     result = list(migrated)
     for (index, was), now, remarks in zip(rows, objects, program.remarks, strict=True):
-        version, new = was.get("apiVersion"), now["apiVersion"]
+        version = was.get("apiVersion")
+        new = now["apiVersion"]
         message = f"{version} is {new}, which Kubernetes {kubernetes} serves"
         rewritten = [Remark("apiVersion", "changed", "old-version", message)] if version != new else []
         if told := (*remarks, *rewritten):

@@ -209,7 +209,8 @@ def migrate(
         migrated, others = _convert(question, to, is_written=is_written, is_shown=is_shown)
         tell("writing")
         done = _write(question, migrated, others, to=to, kubernetes=options.get("kubernetes"))
-        migrated, manifests = done.migrated, [each.manifest for each in inputs.sources]
+        migrated = done.migrated
+        manifests = [each.manifest for each in inputs.sources]
         judged = judge(manifests, migrated, others, target, question.driver, question.classes, settings.kinds)
         # Patches, kustomizations, settings and objects that controllers make are not applied, so they are not placed.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
@@ -272,7 +273,8 @@ def _convert(
     question: _Question, to: Form, *, is_written: bool, is_shown: bool
 ) -> tuple[list[Migrated], frozenset[int]]:
     """Return what becomes of each object, and the positions of those that are not applied as they are."""
-    sources, settings = question.inputs.sources, question.settings
+    sources = question.inputs.sources
+    settings = question.settings
     others = frozenset[int]()
     if to == "bridge":
         shipped = read_pins(question.driver).classes.values()
@@ -305,7 +307,9 @@ def _try_result(
     options: MigrationOptions,
 ) -> tuple[Placement | None, Plan | None]:
     """Return where the result is placed, or the plan of its cut-over, where one of them is asked for."""
-    fleet, settings, target = options.get("fleet"), question.settings, question.target
+    fleet = options.get("fleet")
+    settings = question.settings
+    target = question.target
     if options.get("plan"):
         tell("planning the cut-over")
         plan = plan_cut_over(
@@ -416,7 +420,8 @@ def _write(
 ) -> _Written:
     """Files, or the program, of what was migrated; no program where objects could not be read."""
     sources, problems = question.inputs.sources, question.inputs.problems
-    cluster, kinds = question.cluster, question.settings.kinds
+    cluster = question.cluster
+    kinds = question.settings.kinds
     if to != "components":
         files, notes, kept = rewrite_files(sources, migrated)
         return _Written(migrated, [*problems, *kept], notes, files=files)

@@ -201,7 +201,9 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
     for path in inputs:
         if making.makes(path):
             made, found, hidden = making.make(path)
-            sources, problems, not_seen = [*sources, *made], [*problems, *found], [*not_seen, *hidden]
+            sources = [*sources, *made]
+            problems = [*problems, *found]
+            not_seen = [*not_seen, *hidden]
             continue
         for each in read_sources([path], stdin):
             if isinstance(each, Problem):

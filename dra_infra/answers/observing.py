@@ -155,7 +155,8 @@ def find_cluster_status(
         problems: What could not be read.
     """
     seen = Seen(claims=items[CLAIMS], pods=items[PODS], slices=items[SLICES], events=items[EVENTS])
-    claims, teams = find_status(seen), None
+    claims = find_status(seen)
+    teams = None
     if team_label is not None:
         spaces, quotas = items.get(NAMESPACES, ()), items.get(QUOTAS, ())
         teams = find_teams(claims, spaces, label=team_label, sees_all=sees_all, quotas=quotas)

@@ -36,7 +36,8 @@ def place_scene(
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet, checked = _fleet_of(scene), checked or check(scene)
+    fleet = _fleet_of(scene)
+    checked = checked or check(scene)
     accepted = checked.accepted.manifests
     taken = scene.running.without_evicted(accepted, fleet, scene.release) if taken is None else taken
     placement = place(
@@ -70,7 +71,8 @@ def place_one_claim(
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet, checked = _fleet_of(scene), checked or check(scene)
+    fleet = _fleet_of(scene)
+    checked = checked or check(scene)
     if refusal := checked.accepted.find_refusal(claim):
         return WorkloadPlacement(owner=claim, replicas=1, verdict="does-not-fit", reasons=(refusal,))
     accepted = checked.accepted.manifests
@@ -87,7 +89,8 @@ def place_scene_within_limits(scene: Scene, checked: Checked | None = None) -> P
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet, checked = _fleet_of(scene), checked or check(scene)
+    fleet = _fleet_of(scene)
+    checked = checked or check(scene)
     accepted = checked.accepted.manifests
     placement = place_within_limits(
         accepted,

@@ -142,7 +142,9 @@ def ask_review(path: Path | str = ".", **options: Unpack[ReviewOptions]) -> Revi
         InvalidSpecError: For a minor or gate that there is not.
         ProgramError: `no-project`.
     """
-    path, source, stack = Path(path), options.get("source"), options.get("stack")
+    path = Path(path)
+    source = options.get("source")
+    stack = options.get("stack")
     base, base_path = options.get("base"), options.get("base_path")
     config = with_options(
         options.get("config", {}),
@@ -175,7 +177,8 @@ def with_head(question: ReviewQuestion) -> ReviewQuestion:
     Raises:
         ProgramError: `compiled-of-another-kind`, and the codes of `load_head`.
     """
-    head, source = question.options.get("head"), question.source
+    head = question.options.get("head")
+    source = question.source
     if head is None:
         return question
     compiled = load_head(head, question.options.get("head_commit"))
@@ -190,7 +193,9 @@ def find_review_name(question: ReviewQuestion) -> tuple[str, str] | None:
 
     Where the head is compiled elsewhere, the name is what the tree here says.
     """
-    source, asked, project = question.source, question.asked, None
+    source = question.source
+    asked = question.asked
+    project = None
     with suppress(ProblemsError):
         if source.kind == "program":
             project = load_project(source.root, source.stack, source.config)

@@ -210,7 +210,8 @@ def read_program(
         project = load_project(source.root, stack, config)
         add_for_own_program()
         return project, synth_project(project, timeout=timeout)
-    root, label = source.root, source.root.stem or "manifests"
+    root = source.root
+    label = source.root.stem or "manifests"
     if source.kind == "kustomization":
         return None, build_side(
             root, inside=_top_of(root), shown=source.shown, label=label, config=config, timeout=timeout

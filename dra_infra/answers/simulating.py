@@ -108,7 +108,8 @@ def simulate(
     checked = check(scene)
     if not checked.is_whole:
         return Simulation(scene=scene, checked=checked)
-    fleet, accepted = scene.fleet, checked.accepted.manifests
+    fleet = scene.fleet
+    accepted = checked.accepted.manifests
     assert fleet is not None  # noqa: S101  (the scene has had one since the start)
     tell(f"placing on {count_of(len(fleet.nodes), 'node')}")
     end = time.monotonic() + timeout

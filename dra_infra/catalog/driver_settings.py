@@ -139,7 +139,8 @@ def read_driver_settings(
 
 def _gates(written: Mapping[str, Any], line: str, where: Where, problems: list[Problem]) -> frozenset[str]:
     """The gates that are on, of those that decide what is published; all of them are off by default."""
-    gates, path = written.get("featureGates", {}), where("featureGates")
+    gates = written.get("featureGates", {})
+    path = where("featureGates")
     if not isinstance(gates, Mapping):
         problems.append(refused(path, "the gates are no mapping", "write {DynamicMIG: true}"))
         return frozenset()

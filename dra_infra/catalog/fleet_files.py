@@ -309,7 +309,8 @@ def _read(path: str) -> tuple[dict[str, Any], ...]:
 def _objects(manifests: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
     """The objects, with typed lists (NodeList ...) opened: their items carry neither kind nor version."""
     for manifest in manifests:
-        kind, items = str(manifest.get("kind", "")), manifest.get("items")
+        kind = str(manifest.get("kind", ""))
+        items = manifest.get("items")
         if not (kind.endswith("List") and isinstance(items, list)):
             yield manifest
             continue
@@ -318,7 +319,8 @@ def _objects(manifests: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
 
 
 def _take(manifest: Mapping[str, Any], path: str, contents: _Contents) -> None:
-    kind, version = manifest.get("kind"), str(manifest.get("apiVersion", ""))
+    kind = manifest.get("kind")
+    version = str(manifest.get("apiVersion", ""))
     if kind == "Node" and version == "v1":
         _take_node(manifest, path, contents)
     elif kind == "ResourceSlice" and version.startswith(_RESOURCE_GROUP):

@@ -74,7 +74,8 @@ def unknown_kind(name: str, path: str) -> Problem:
         return Problem(
             path=path, code="fleet-unknown", message=f"{name} {refusal.because}", hint=refusal.hint
         )
-    names, every = sorted(fleet_kinds()), node_names()
+    names = sorted(fleet_kinds())
+    every = node_names()
     written = {each.lower(): each for each in every}
     near = written.get(nearest(name.lower(), written, cutoff=0.5))
     glued = next((name.rpartition(sign) for sign in "x×*" if name.rpartition(sign)[0] in every), None)  # noqa: RUF001
@@ -104,11 +105,14 @@ def _misplaced(written: Mapping[str, Any], kind: FleetKind, where: Where) -> lis
     """Settings of hardware on pretended devices, and the other way round."""
     other: tuple[str, ...]
     if kind.gpu:
-        other, whose = _EXAMPLE_KEYS, "the example driver"
+        other = _EXAMPLE_KEYS
+        whose = "the example driver"
     elif kind.driver == "gpu.example.com":
-        other, whose = _GPU_KEYS, "the NVIDIA driver"
+        other = _GPU_KEYS
+        whose = "the NVIDIA driver"
     else:
-        other, whose = (*_GPU_KEYS, *_EXAMPLE_KEYS), "GPUs"
+        other = (*_GPU_KEYS, *_EXAMPLE_KEYS)
+        whose = "GPUs"
     return [
         refused(where(key), f"{key} is a setting of {whose}, and {kind.driver} has none", "leave it out")
         for key in other

@@ -141,7 +141,8 @@ def _build(name: str, text: str, groups: Sequence[NodeGroup], *, separate_counte
             for group, published in zip(groups, pools, strict=True)
         ),
     )
-    nodes, slices = [], []
+    nodes = []
+    slices = []
     classes: dict[str, DeviceClass] = {}
     numbered: Counter[str] = Counter()
     widths = _widths(groups)
@@ -173,9 +174,11 @@ def _split_off(whole: Fleet, described: DescribedFleet) -> Fleet:
     nodes = {node.name: node for node in whole.nodes}
     names = [name for _, name in _names(described.all_groups)]
     start = sum(group.nodes for group in described.groups)
-    kept, pools = names[:start], []
+    kept = names[:start]
+    pools = []
     for pool in described.pools:
-        own, start = names[start : start + pool.group.nodes], start + pool.group.nodes
+        own = names[start : start + pool.group.nodes]
+        start = start + pool.group.nodes
         each = pool.group.rack_nodes or 1
         kept += own[: pool.now * each]
         spare = tuple(
@@ -220,7 +223,8 @@ def _widths(groups: Sequence[NodeGroup]) -> dict[str, int]:
 
 def _names(groups: Sequence[NodeGroup]) -> Iterator[tuple[NodeGroup, str]]:
     """All nodes by name, each with its group."""
-    widths, numbered = _widths(groups), Counter[str]()
+    widths = _widths(groups)
+    numbered = Counter[str]()
     for group in groups:
         for _ in range(group.nodes):
             yield group, f"{group.name}-{numbered[group.name]:0{widths[group.name]}}"

@@ -187,7 +187,8 @@ def amounts_of_karpenter(name: str, node_class: Mapping[str, Any]) -> tuple[dict
     NewInstanceType computes them so (pkg/providers/instancetype/types.go of aws/karpenter-provider-aws), and the amounts of the
     catalogue are its results without a class. CEL expressions in place of amounts are passed over, as without the gate NodeClassCEL.
     """
-    machine, spec = clouds()["aws"].machines[name], mapping(node_class.get("spec"))
+    machine = clouds()["aws"].machines[name]
+    spec = mapping(node_class.get("spec"))
     kubelet = mapping(spec.get("kubelet"))
     alias = next((each["alias"] for each in mappings(spec.get("amiSelectorTerms")) if each.get("alias")), "")
     images = str(spec.get("amiFamily") or str(alias).partition("@")[0] or "custom").lower()
@@ -207,7 +208,8 @@ def amounts_of_karpenter(name: str, node_class: Mapping[str, Any]) -> tuple[dict
         _STORAGE: Fraction(1024 * _MEBIBYTE),
         **_amounts(kubelet.get("kubeReserved")),
     }
-    system, hard = _amounts(kubelet.get("systemReserved")), mapping(kubelet.get("evictionHard"))
+    system = _amounts(kubelet.get("systemReserved"))
+    hard = mapping(kubelet.get("evictionHard"))
     evicting = {
         "memory": _threshold(hard.get("memory.available", "100Mi"), whole["memory"]),
         _STORAGE: _threshold(hard.get("nodefs.available", "10%"), whole[_STORAGE]),

@@ -150,7 +150,8 @@ def _read_pool(entry: Any, path: str, driver: str) -> tuple[PoolOfGroup | None, 
         problems.append(_refused(f"{path}.max", text, f"write max: {max(least, now, 1)}"))
     elif not problems and not most:
         problems.append(_refused(f"{path}.max", "a pool that may have no nodes is none", "write max: 4"))
-    price, per = None, str(entry.get("per") or "")
+    price = None
+    per = str(entry.get("per") or "")
     if entry.get("price") is not None:
         price = read_price(entry["price"], f"{path}.price", problems)
     if per and per not in _PERIODS:

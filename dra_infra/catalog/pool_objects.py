@@ -450,7 +450,8 @@ def _labels(value: Any) -> dict[str, str]:
 def _taints(value: Any) -> Iterator[NodeTaint]:
     for each in value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(each, str) and ":" in each:
-            (key, _, text), effect = each.rpartition(":")[0].partition("="), each.rpartition(":")[2]
+            (key, _, text) = each.rpartition(":")[0].partition("=")
+            effect = each.rpartition(":")[2]
             yield NodeTaint(key=key, value=text, effect=effect)
         elif isinstance(each, Mapping):
             effect = str(each.get("effect", ""))

@@ -254,11 +254,13 @@ def _unreadable(file: Path, why: str) -> ProblemsError:
 def _problems(error: ValidationError, file: str) -> Iterator[Problem]:
     for each in error.errors(include_url=False, include_input=False):
         path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
-        message, hint = _MESSAGES.get(each["type"], each["msg"]), _HINT
+        message = _MESSAGES.get(each["type"], each["msg"])
+        hint = _HINT
         if each["type"] == "string_pattern_mismatch":
             message = _FORMS.get(str(each["loc"][-1]), message)
         if each["type"] == "extra_forbidden":
             key = str(each["loc"][-1])[:60]
             near = nearest(key, _KEYS)
-            message, hint = f"there is no {key} here", f"did you mean {near}?" if near else _HINT
+            message = f"there is no {key} here"
+            hint = f"did you mean {near}?" if near else _HINT
         yield Problem(path=f"{file}{path}", code="workload-kind-malformed", message=message, hint=hint)

@@ -210,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _refused(error: OSError) -> Problem:
     why = error.strerror or str(error)
     if error.filename is not None:
-        path, hint = os.fsdecode(error.filename), "check the path, and who may read and enter its folders"
+        path = os.fsdecode(error.filename)
+        hint = "check the path, and who may read and enter its folders"
         return Problem(path=path, code="file-unreadable", message=why, hint=hint)
     if not any(isinstance(each, SafeStream) and each.refusal is error for each in (sys.stdout, sys.stderr)):
         if error.errno not in NO_ROOM:

@@ -162,7 +162,8 @@ def to_json(preview: Preview) -> dict[str, Any]:
 
 
 def _print_undone(undone: Undone, *, as_json: bool) -> None:
-    target, names = undone.target, list(undone.deleted)
+    target = undone.target
+    names = list(undone.deleted)
     if as_json:
         write_json({"target": target, "deleted": names})
     elif names:

@@ -232,13 +232,15 @@ def in_python(answer: Explanation, made: Mapping[str, ProgramObject]) -> Explana
 
 def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> Change:
     name, _, path = change.where.partition(": ")
-    item, field = made.get(name), _FIELDS.fullmatch(path)
+    item = made.get(name)
+    field = _FIELDS.fullmatch(path)
     if item is None or field is None or not item.component.startswith(_ARGUED):
         return change
     requests = get_field(item.manifest, path.partition("[")[0]) if field[1] else ()
     # What is one request by this name is written without a list.
     is_short = not requests or [each.get("name") for each in requests] == ["gpu"]
-    argument, cel = "count" if field[2] else "select", change.line.removeprefix("expression: ")
+    argument = "count" if field[2] else "select"
+    cel = change.line.removeprefix("expression: ")
     if field[2]:
         text = f"count={change.line.rpartition(' ')[2]}"
     elif cel == change.line:

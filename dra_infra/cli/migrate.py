@@ -65,7 +65,8 @@ def run(
         ProgramError: `report-not-written`, and the codes of `read_inputs`.
         ScaffoldError: `files-differ`, `folder-not-usable`, with `--to components`.
     """
-    form, to = "json" if as_json else form, "claims" if to == "yaml" else to
+    form = "json" if as_json else form
+    to = "claims" if to == "yaml" else to
     _refuse_pairs(paths, to=to, write=write, output=output, diff=diff, form=form, options=options)
     memory = _read_memory(mps_memory, to)
     with progress() as tell:

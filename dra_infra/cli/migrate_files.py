@@ -58,7 +58,8 @@ def write_files(files: Sequence[ChangedFile], paths: Sequence[str], output: Path
 
 def _keep(folder: Folder, name: str) -> None:
     """Keep the content of a file beside it, under the first name that holds it already or is free."""
-    content, state = folder.read(name), folder.state(name)
+    content = folder.read(name)
+    state = folder.state(name)
     for number in itertools.count(1):
         kept = f"{name}{BACKUP}{f'.{number}' if number > 1 else ''}"
         there = folder.state(kept)

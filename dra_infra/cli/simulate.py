@@ -53,7 +53,8 @@ def run(
     with progress() as tell:
         tell("reading")
         scene = read_scene(path, timeout=timeout, **options)
-        minor, driver = scene.release.minor, scene.program.driver
+        minor = scene.release.minor
+        driver = scene.program.driver
         changes = WhatIf(
             add=tuple(load_fleet(each, kubernetes=minor, driver=driver) for each in add),
             remove=tuple(remove),
@@ -76,7 +77,8 @@ def run(
 
 
 def _to_json(answer: Simulation) -> dict[str, object]:
-    fleet, problems = answer.scene.fleet, problems_as_data(answer.checked.problems)
+    fleet = answer.scene.fleet
+    problems = problems_as_data(answer.checked.problems)
     head: dict[str, object] = {
         "fleet": fleet.name if fleet else "",
         "kubernetes": answer.scene.release.minor,

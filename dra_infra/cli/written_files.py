@@ -265,7 +265,8 @@ class _Walk:
 
     def _move(self, number: int, real: Path) -> None:
         os.close(self.number)
-        self.number, self.real = number, real
+        self.number = number
+        self.real = real
 
 
 def _shown(path: Path) -> str:

@@ -57,7 +57,8 @@ class ExecPlugin:
             )
         if "/" in command:
             command = str(folder / command)
-        arguments, variables = plugin.get("args") or [], plugin.get("env") or []
+        arguments = plugin.get("args") or []
+        variables = plugin.get("env") or []
         return cls(
             api_version=version,
             command=(command, *(str(each) for each in arguments)),
@@ -285,7 +286,8 @@ def _read_pem(file: Path) -> str:
 
 
 def _in_cluster(environment: Mapping[str, str], folder: Path) -> Account:
-    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     host = f"[{host}]" if ":" in host else host
     try:
         authority = _read_pem(folder / "ca.crt")

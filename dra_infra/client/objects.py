@@ -66,8 +66,10 @@ WAITING: Final = ("Pending", "")
 
 def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the claims that a pod has, and of the templates whose claims were not made yet."""
-    status, made = mapping(pod.get("status")), made_claims(pod)
-    names, missing = [], []
+    status = mapping(pod.get("status"))
+    made = made_claims(pod)
+    names = []
+    missing = []
     for entry in mappings(mapping(pod.get("spec")).get("resourceClaims")):
         name = text(entry.get("resourceClaimName")) or made.get(text(entry.get("name")), "")
         if name:

@@ -39,7 +39,8 @@ def unknown_context(context: str, known: Sequence[str], file: Path, *, can_choos
     message = f"{file} has no context {context!r}" if context else f"{file} has no current context"
     names = ", ".join(known[:10]) + (" ..." if len(known) > 10 else "")
     if can_choose:
-        path, hint = "--context", f"name one with --context: {names}"
+        path = "--context"
+        hint = f"name one with --context: {names}"
     else:
         path = "--kubeconfig"
         hint = f"make one the current one: kubectl config use-context NAME --kubeconfig {file}; there are {names}"

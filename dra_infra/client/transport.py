@@ -313,7 +313,8 @@ class Transport:
         Who is answered at the moment, as watches are for minutes, keeps the connection.
         """
         with self._opening:
-            shown, before = self._credentials.show(), self._shown
+            shown = self._credentials.show()
+            before = self._shown
             if (shown.ca, shown.certificate, shown.key) != (before.ca, before.certificate, before.key):
                 # Half of a file, or a certificate without its key, is about to be whole: until then those of before count.
                 with suppress(ClusterError):

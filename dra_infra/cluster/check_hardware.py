@@ -32,7 +32,8 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     for spec in (mapping(each.get("spec")) for each in evidence.of(SLICES)):
         if (driver := text(spec.get("driver"))) in drivers:
             published[text(spec.get("nodeName")), driver] += len(mappings(spec.get("devices")))
-    plugins, kept = _plugins(evidence), nodes_on_plugin(evidence)
+    plugins = _plugins(evidence)
+    kept = nodes_on_plugin(evidence)
     # A cluster without any device is told once, by `driver-missing`.
     some = evidence.saw(SLICES) and any(
         number for (_, driver), number in published.items() if driver == GPU_DRIVER
@@ -42,7 +43,8 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
         yield from find_twice(name, mapping(value_at(node, "status", "allocatable")), published)
         if GPU_DRIVER not in drivers:
             continue
-        key, has_any = (name, GPU_DRIVER), has_gpus(node) and name not in kept
+        key = (name, GPU_DRIVER)
+        has_any = has_gpus(node) and name not in kept
         if has_any and some and not published.get(key):
             yield _runs_without(node) if key in published else _not_published(node, plugins)
         elif has_any and plugins and (refusal := _refusal(node, plugins)):
@@ -234,7 +236,8 @@ def _missing(driver: str, *, is_running: bool, is_installed: bool, was_looked: b
 
 
 def _daemon_set(item: Mapping[str, Any], *, may_idle: bool) -> Iterator[Problem]:
-    path, status = f"DaemonSet {full_name(item)}", mapping(item.get("status"))
+    path = f"DaemonSet {full_name(item)}"
+    status = mapping(item.get("status"))
     wanted, ready = (number(status.get(name)) for name in ("desiredNumberScheduled", "numberReady"))
     if wanted == 0 and may_idle:
         pass

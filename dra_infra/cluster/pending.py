@@ -374,7 +374,9 @@ class _Claims:
         self.claims: list[AskedClaim] = []
         self.elsewhere: list[tuple[str, AllocationResult]] = []
         self.causes: list[Problem] = []
-        self._ref, self._release, self._scene = ref, release, seen
+        self._ref = ref
+        self._release = release
+        self._scene = seen
         self._made = made_claims(pod)
 
     def read(self, entry: PodClaimEntry) -> None:

@@ -214,7 +214,8 @@ class Reader:
         if self._began is None:
             self._began = now
         self._pages += 1
-        spent, read = now - self._began, self.session.bytes_read - self._read_before
+        spent = now - self._began
+        read = self.session.bytes_read - self._read_before
         for is_over, bound in (
             (self._pages > MOST_PAGES, f"more than {MOST_PAGES:,} pages"),
             (read > MOST_BYTES, f"more than {MOST_BYTES >> 20:,} MiB of lists"),

@@ -118,7 +118,8 @@ def find_teams(
         for key, hard in read_hard(each).items():
             if key.endswith(DEVICES):
                 spaces[team_of(namespace_of(each))].add(namespace_of(each))
-                where, found = (namespace_of(each), key.removesuffix(DEVICES)), (hard, used.get(key, 0))
+                where = (namespace_of(each), key.removesuffix(DEVICES))
+                found = (hard, used.get(key, 0))
                 allowed[where] = min(allowed.get(where, found), found)
     quota: defaultdict[str, dict[str, dict[str, int]]] = defaultdict(dict)
     for (namespace, class_name), (hard, taken) in sorted(allowed.items()):

@@ -101,7 +101,8 @@ class NodePlugin(Component):
             return
         warn(self, self.label, plan.warnings)
         self.resources = make_objects(self, name, plan)
-        self.driver_name, self.namespace = plan.hardware.driver, plan.namespace
+        self.driver_name = plan.hardware.driver
+        self.namespace = plan.namespace
         self.device_classes = classes_of(plan, self.resources)
         self.register_outputs(
             {

@@ -117,7 +117,8 @@ class NvlinkGroup(DeviceClaimComponent):
         **common: Unpack[ClaimArgs],
     ) -> None:
         super().__init__(name, common)
-        line, gates = self._line(), common.get("driver_gates")
+        line = self._line()
+        gates = common.get("driver_gates")
         plan, problems = _plan(gpus, on=on, gpu=gpu, gpus_per_pod=gpus_per_pod, line=line, gates=gates)
         problems += _check_for(plan, name, allocation_mode, imex_mode, line, gates)
         if plan is not None and (select is None or isinstance(select, Selector)):
@@ -134,7 +135,8 @@ class NvlinkGroup(DeviceClaimComponent):
         self._make([asked], constraints, problems=problems, shorthand=True)
         if plan is None or self._broken:
             return
-        self.pods, self._plan = plan.pods, plan
+        self.pods = plan.pods
+        self._plan = plan
         warn(self, self.label, plan.warnings)
         if plan.promise == "compute-domain":
             self._make_compute_domain(line, allocation_mode)

@@ -170,7 +170,8 @@ class GpuPlatform(ChartComponent):
             )
             # A shared namespace is made by the first of them, and drivers follow the operator.
             before = [*before, *installed[part].resources.values()]
-        self.installed, self.node_labels = installed, plan.node_labels
+        self.installed = installed
+        self.node_labels = plan.node_labels
         self.resources = {
             f"{part} {kind}": resource
             for part, each in installed.items()

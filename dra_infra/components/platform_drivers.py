@@ -48,7 +48,9 @@ class ChartInstallation(ChartComponent):
         after: Sequence[pulumi.Resource] = (),
         check: Callable[[Installation], Sequence[Problem]] = lambda _installation: (),
     ) -> None:
-        self.release_name, self.namespace, self.version = self._component_name, "", ""
+        self.release_name = self._component_name
+        self.namespace = ""
+        self.version = ""
         self.device_classes = InstalledClasses()
         given = self._judge_secrets(present(arguments), refusals_of(compile_))
         crds, problems = self._read_crds(given)

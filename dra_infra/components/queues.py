@@ -88,7 +88,8 @@ class KueueQueue(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
-        counted, charged = {} if quota is None else quota, {} if sources is None else sources
+        counted = {} if quota is None else quota
+        charged = {} if sources is None else sources
         plain = {
             "quota": counted,
             "sources": charged,
@@ -132,7 +133,8 @@ class KueueQueue(Component):
             mappings: Any = known.apply(compile_mappings)
             spec: Any = known.apply(compiled)
         else:
-            mappings, spec = compile_mappings(named), compiled(named)
+            mappings = compile_mappings(named)
+            spec = compiled(named)
         parts = mappings, compile_sources(charged)
         if has_outputs(parts):
             self.device_class_mappings = pulumi.Output.all(*parts).apply(lambda both: [*both[0], *both[1]])

@@ -117,7 +117,8 @@ class Estate:
             after = tuple(each for each in (*done.added, done.manifest) if each is not None)
             asks = any(map(asks_devices, specs))
             has_claims = any(each.get("resourceClaims") for each in specs)
-            kind, is_same = find_kind(before, kinds), done.manifest is before or done.manifest is None
+            kind = find_kind(before, kinds)
+            is_same = done.manifest is before or done.manifest is None
             changes = kind is not None and not is_same
             if changes or (has_claims and not asks and not has_driver):
                 now = before if changes and (asks or not has_claims) else None
@@ -175,11 +176,15 @@ class Estate:
         self, moved: frozenset[int], nodes: Sequence[Node], running: Objects = (), *, by_claims: bool = False
     ) -> dict[ObjectRef, bool]:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
-        objects, found, kinds = self.at(moved), dict[Key, tuple[ObjectRef, bool]](), self.admitted
+        objects = self.at(moved)
+        found = dict[Key, tuple[ObjectRef, bool]]()
+        kinds = self.admitted
         for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
-            admitted, metadata = list(kinds.find_pod_templates(each)), mapping(each.get("metadata"))
+            admitted = list(kinds.find_pod_templates(each))
+            metadata = mapping(each.get("metadata"))
             spec = admitted[0].spec if admitted else {}
-            place, asks = spec.get("nodeName"), spec.get("resourceClaims") if by_claims else asks_plugin(each)
+            place = spec.get("nodeName")
+            asks = spec.get("resourceClaims") if by_claims else asks_plugin(each)
             may_be_there = asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
             is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
             is_there = may_be_there or any(node.name == place for node in nodes)

@@ -159,7 +159,8 @@ def make_plan(
         states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
     there = [each for each in running if value_at(each, "status", "phase") not in ("Failed", "Succeeded")]
     phases = [_prepare(estate, judge, there)]
-    before, by_key = State(), {key_of(reference_to(each)): each for each in there}
+    before = State()
+    by_key = {key_of(reference_to(each)): each for each in there}
     find_owners = owners or (lambda key: owners_of(key, by_key))
     for state in states:
         moved = [estate.units[number] for number in before.units]
@@ -179,7 +180,8 @@ def make_plan(
 
 
 def _prepare(estate: Estate, judge: Judge, running: Objects) -> Phase:
-    sides, ours = judge.sides, [reference_to(each) for each in estate.common if _is_ours(each)]
+    sides = judge.sides
+    ours = [reference_to(each) for each in estate.common if _is_ours(each)]
     quotas = [each for each in ours if each.kind in QUOTAS]
     nodes = [each for each in sides.fleet.nodes if each.name in sides.on_both]
     daemons, stubborn = estate.daemons(nodes, running), estate.daemons(nodes, running, AWAY)
@@ -198,7 +200,8 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     moving = [how_it_moves(each, rollouts.get(each.ref), estate.kinds) for each in units]
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
     drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
-    daemons, bare = estate.daemons(drained, running), estate.bare(before.units, drained, running)
+    daemons = estate.daemons(drained, running)
+    bare = estate.bare(before.units, drained, running)
     after = estate.bare(before.units, drained, by_claims=True)
     stubborn = estate.daemons(drained, running, AWAY)
     known = {(each.namespace or "default", each.name) for each in daemons}
@@ -274,7 +277,8 @@ def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -
             yield f"{each} of the cluster asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
     units = {str(each.ref) for each in estate.units}
     for rollout in estate.common:
-        ref, source = reference_to(rollout), mapping(value_at(rollout, "spec", "workloadRef"))
+        ref = reference_to(rollout)
+        source = mapping(value_at(rollout, "spec", "workloadRef"))
         if (whose := str(replace(ref, kind=str(source.get("kind")), name=str(source.get("name"))))) in units:
             yield f"{ref} makes its pods of {whose} and rolls over with it (spec.workloadRef): they are not counted here"
     for node in sorted(sides.offered):

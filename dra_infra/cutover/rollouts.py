@@ -80,15 +80,19 @@ def foresee_rollouts(
         *others, workload = unit.after
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
         manifests += [*others, {**workload, "metadata": metadata}]
-    kinds, rollovers = estate.admitted, [each for _, each in rolling]
+    kinds = estate.admitted
+    rollovers = [each for _, each in rolling]
     progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken, kinds=kinds)
     opened = open_program(manifests, fleet, taken, release, kinds=kinds)
-    makers, new = ObjectMakers(opened, taken.made), {each.new for each in rollovers}
+    makers = ObjectMakers(opened, taken.made)
+    new = {each.new for each in rollovers}
     plans = {each.owner: each.plan for each in opened.workloads}
     old = [each for each in opened.arriving if each.owner.whole not in new]
     found: dict[ObjectRef, Outlook] = {}
     for unit, rollover in rolling:
-        how_far, plan, refusal = progress.get(rollover.new), plans.get(rollover.new), ""
+        how_far = progress.get(rollover.new)
+        plan = plans.get(rollover.new)
+        refusal = ""
         if rollover.surge and not rollover.unavailable and isinstance(plan, PodPlan):
             # No old pod stops before a new one runs, and old pods count in quotas.
             refusal = makers.refusal_beside(old, rollover.new, plan)
@@ -138,7 +142,8 @@ def _rollover(unit: Unit, kinds: WorkloadKinds | None) -> Rollover | None:
     pods = next((each.replicas or 0 for each in find_pod_templates(new)), None)
     if unit.ref.kind not in _ROLLING or pods is None:
         return None
-    is_set, on_each = unit.ref.kind == "StatefulSet", unit.ref.kind == "DaemonSet"
+    is_set = unit.ref.kind == "StatefulSet"
+    on_each = unit.ref.kind == "DaemonSet"
     rollout = Rollout(surge=0, unavailable=1) if is_set else Rollout.of(new, pods)
     if on_each:
         surge = int(has_surge(new))

@@ -52,7 +52,10 @@ class Judge:
     def __init__(
         self, estate: Estate, sides: Sides, release: Release, taken: Taken, is_late: Callable[[], bool]
     ) -> None:
-        self.estate, self.sides, self.release, self.taken = estate, sides, release, taken
+        self.estate = estate
+        self.sides = sides
+        self.release = release
+        self.taken = taken
         self._place = partial(place, taken=taken, release=release, is_late=is_late, kinds=estate.admitted)
         self._known: dict[tuple[State, frozenset[str], bool], tuple[JointVerdict, JointVerdict | None]] = {}
         self._alone: dict[State, bool] = {}
@@ -109,8 +112,10 @@ class Search:
     """
 
     def __init__(self, judge: Judge, is_late: Callable[[], bool]) -> None:
-        self._judge, self._is_late = judge, is_late
-        estate, whole = judge.estate, frozenset(range(len(judge.estate.units)))
+        self._judge = judge
+        self._is_late = is_late
+        estate = judge.estate
+        whole = frozenset(range(len(judge.estate.units)))
         manifests = (*estate.at(frozenset()), *estate.of_units(whole))
         pods = [pods for each in manifests for pods in estate.admitted.find_pod_templates(each)]
         self._alike, self._is_exact = judge.sides.alike(pods)

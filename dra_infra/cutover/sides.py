@@ -101,7 +101,8 @@ class Sides:
 
     def at(self, on_dra: frozenset[str], *, without: frozenset[str] = frozenset()) -> Fleet:
         """The fleet while these nodes of the plugin are on the driver's side, with its labels, and others take no pods."""
-        nodes, labelled = [], on_dra.union(self.on_driver)
+        nodes = []
+        labelled = on_dra.union(self.on_driver)
         for each in self.fleet.nodes:
             offered = self.offered.get(each.name, {})
             amounts = dict.fromkeys(offered, "0") if each.name in on_dra else offered
@@ -144,7 +145,9 @@ class Sides:
         published: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         for each in self.fleet.slices:
             published[each.spec.node_name or ""] += map(_describe, each.spec.devices or ())
-        filters, spread, asked = dict[str, NodeFilter](), set[str](), set[tuple[str, int]]()
+        filters = dict[str, NodeFilter]()
+        spread = set[str]()
+        asked = set[tuple[str, int]]()
         for pod in pods:
             daemon = pod.owner.kind == "DaemonSet"
             decisive = json.dumps([daemon, *map(pod.spec.get, PATHS)], sort_keys=True, default=str)
@@ -251,7 +254,8 @@ def _tell_nodes(fleet: Fleet, offered: Mapping[str, Mapping[str, str]]) -> Itera
     """Nodes that a reader has to look at: with fewer GPUs than they should have, or cordoned already."""
     published = [each.spec for each in fleet.slices if each.spec.driver == GPU_DRIVER]
     whole = (each.node_name for each in published for it in each.devices or () if _text(it, "type") == "gpu")
-    gpus, fewer = Counter(whole), list[str]()
+    gpus = Counter(whole)
+    fewer = list[str]()
     for node, given in offered.items():
         if WHOLE_GPU in given and Quantity.parse(given[WHOLE_GPU]).value < gpus[node]:
             fewer.append(f"{node} ({given[WHOLE_GPU]} of {gpus[node]})")
@@ -356,7 +360,8 @@ def _options_of(node: Node, labels: Mapping[str, str], gpus: int, *, has_shares:
 
 def _slices_as(fleet: Fleet, like: str, node: Node) -> list[ResourceSlice]:
     """The slices of one node of a fleet as another has them, with its name, and with the versions that its labels say."""
-    versions, found = _versions_of(node), list[ResourceSlice]()
+    versions = _versions_of(node)
+    found = list[ResourceSlice]()
     own = (each for each in fleet.slices if each.spec.node_name == like)
     for each in (renamed_slice(each, {like: node.name}) for each in own):
         devices = list[Device]()

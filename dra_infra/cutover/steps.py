@@ -75,7 +75,9 @@ class Move(NamedTuple):
 
 def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKinds | None = None) -> Move:
     """Returns the way in which pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
-    ref, manifest, kind = unit.ref, unit.after[-1], (kinds or workload_kinds()).find(unit.after[-1])
+    ref = unit.ref
+    manifest = unit.after[-1]
+    kind = (kinds or workload_kinds()).find(unit.after[-1])
     others = [each for each in map(reference_to, unit.after) if each != ref]
     name = f"{manifest.get('kind')}.{group_of(manifest)}".lower()
     name = name if name.count(".") > 1 else name.partition(".")[0]
@@ -97,7 +99,8 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
             says += "; it waits at a step until it is promoted"
             promote = ["argo", "rollouts", "promote", ref.name, "--full"]
     if ref.kind in DELETED or value_at(manifest, *_STRATEGY) == "OnDelete":
-        says, then = f"{says}: these are deleted", ["delete", "pods", "-l", labels] if labels else []
+        says = f"{says}: these are deleted"
+        then = ["delete", "pods", "-l", labels] if labels else []
     if ref.kind == "CronJob":
         says += "; Jobs of before whose pods are drained ask the plugin again: delete those that wait"
     if not unit.makes_pods:
@@ -197,7 +200,8 @@ def back_from_move(
     """Returns the steps by which nodes go back to the plugin, and workloads to what they were; *stubborn* is as of `prepare`."""
     if not nodes:
         return tuple(_apply(moving, _AS_IT_WAS))
-    names, watched = shlex.join(nodes), (command for each in moving for command in each.then)
+    names = shlex.join(nodes)
+    watched = (command for each in moving for command in each.then)
     keep_off, delete, let_in = _without_daemons(nodes, daemons, stubborn)
     first = [each for each in moving if each.ref not in stubborn]
     again = {ref: True for ref in stubborn if all(ref != each.ref for each in moving)}

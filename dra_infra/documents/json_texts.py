@@ -168,7 +168,8 @@ def _too_deep(text: str, offset: int) -> RefusedYamlError:
 
 
 def _refused(text: str, offset: int, code: str, message: str, hint: str = "") -> RefusedYamlError:
-    line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    line = text.count("\n", 0, offset) + 1
+    column = offset - text.rfind("\n", 0, offset)
     return RefusedYamlError(code, message, hint, line=line, column=column)
 
 

@@ -18,7 +18,8 @@ def find_origins(old: Sequence[Any], new: Sequence[Any]) -> list[tuple[int, bool
         _find_named([*map(name_of, old)], [*map(name_of, new)], found)
     stay = _in_order(found)
     free = sorted(set(range(len(old))) - set(found.values()))
-    following, ends = len(old), [0] * len(new)
+    following = len(old)
+    ends = [0] * len(new)
     for to in reversed(range(len(new))):
         ends[to] = following = found[to] if to in stay else following
     last = -1
@@ -55,7 +56,8 @@ def _in_order(found: Mapping[int, int]) -> set[int]:
         place = bisect_left(ends, at)
         ends[place : place + 1] = [at]
         chains[place : place + 1] = [(to, chains[place - 1] if place else None)]
-    stay, chain = set[int](), chains[-1] if chains else None
+    stay = set[int]()
+    chain = chains[-1] if chains else None
     while chain:
         to, chain = chain
         stay.add(to)

@@ -154,7 +154,11 @@ class RefusedYamlError(Exception):
 
     def __init__(self, code: str, message: str, hint: str = "", *, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
-        self.code, self.message, self.hint, self.line, self.column = code, message, hint, line, column
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.line = line
+        self.column = column
 
 
 def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Document]:

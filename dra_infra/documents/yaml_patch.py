@@ -91,7 +91,8 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _apply(text: str, edits: list[_Edit]) -> str:
-    parts, position = list[str](), 0
+    parts = list[str]()
+    position = 0
     for start, end, put in sorted(edits, key=lambda each: each[:2]):
         if start < position:
             raise NotPatchedError("two changes meet in one line")
@@ -189,7 +190,8 @@ class _Patch:
         if not going or going[0][0] < 0:
             return ""
         start, node = going.pop(0)
-        line, column = self._line_start(start), self._column(start)
+        line = self._line_start(start)
+        column = self._column(start)
         lead = line if self._text[line:start].strip() else self._lead(start)
         first, *rest = self._text[lead + column : self._line_end(node.end)].splitlines(keepends=True)
         shift = indent - column
@@ -202,7 +204,9 @@ class _Patch:
     def _in_list(self, items: list[tuple[int, _Node]], old: list[Any], new: list[Any]) -> Iterator[_Edit]:
         ends = [0, *(self._line_end(node.end) for _, node in items)]
         leads = [self._lead(start, least) for (start, _), least in zip(items, ends, strict=False)]
-        indent, at, break_ = self._column(items[0][0]), leads[0], ""
+        indent = self._column(items[0][0])
+        at = leads[0]
+        break_ = ""
         goes = dict(enumerate(ends[1:]))
         for value, (origin, stays) in zip(new, find_origins(old, new), strict=True):
             if origin < 0:
@@ -211,7 +215,8 @@ class _Patch:
                 break_ = ""
                 continue
             start, node = items[origin]
-            begin, end = leads[origin], self._tail(ends[origin + 1], self._column(start))
+            begin = leads[origin]
+            end = self._tail(ends[origin + 1], self._column(start))
             if self._stays(node, old[origin], value):
                 edits = list(self._in_value(node, old[origin], value))
             else:
@@ -221,7 +226,8 @@ class _Patch:
             if stays:
                 yield from edits
                 del goes[origin]
-                at, break_ = end, "" if self._text[end - 1] == "\n" else "\n"
+                at = end
+                break_ = "" if self._text[end - 1] == "\n" else "\n"
             else:
                 # What stands below it and further in is of it too.
                 goes[origin] = end
@@ -399,5 +405,6 @@ def _read(loader: yaml.CSafeLoader, event: Any, text: str) -> _Node:
     if node.is_flow:
         node.end = below.end_mark.index
     elif parts:
-        node.start, node.end = parts[0][0], parts[-1][1].end
+        node.start = parts[0][0]
+        node.end = parts[-1][1].end
     return node

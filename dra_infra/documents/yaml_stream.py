@@ -96,7 +96,9 @@ _Given = tuple[tuple[int, int], Any | RefusedYamlError]
 
 def _read_batch(text: str, batch: list[tuple[int, int]], budget: list[int]) -> Iterator[_Given]:
     # How many documents of the part at *position* were given.
-    position, given, left = 0, 0, budget[0]
+    position = 0
+    given = 0
+    left = budget[0]
     try:
         for found, data in _read_together(text, batch, budget):
             position, given = found, given + 1 if found == position else 1
@@ -124,7 +126,8 @@ def _read_together(text: str, batch: list[tuple[int, int]], budget: list[int]) -
     Raises:
         RefusedYamlError: For the first that is refused, as it is told where it is read alone.
     """
-    first, position = batch[0][0], 0
+    first = batch[0][0]
+    position = 0
     for document in read_documents(text[first : batch[-1][1]], budget=budget):
         while position < len(batch) - 1 and batch[position][1] <= first + document.offset:
             position += 1

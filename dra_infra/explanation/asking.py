@@ -221,9 +221,11 @@ def read_claim(
     try:
         whole = convert(manifest, "v1")
         if ref.kind == "ResourceClaimTemplate":
-            spec, path = with_defaults(ResourceClaimTemplate.from_manifest(whole)).spec.spec, "spec.spec"
+            spec = with_defaults(ResourceClaimTemplate.from_manifest(whole)).spec.spec
+            path = "spec.spec"
         else:
-            spec, path = with_defaults(ResourceClaim.from_manifest(whole)).spec, "spec"
+            spec = with_defaults(ResourceClaim.from_manifest(whole)).spec
+            path = "spec"
     except (ValidationError, ValueError) as error:
         return None, [_malformed(ref, error)]
     devices, dropped = drop_from_claim(spec.devices, f"{path}.devices", release)
@@ -240,7 +242,8 @@ def read_claim(
 
 def read_classes(manifests: Iterable[Manifest]) -> tuple[list[DeviceClass], list[Problem]]:
     """The classes among some objects; `object-malformed` for one that is none."""
-    found, problems = [], []
+    found = []
+    problems = []
     for manifest in manifests:
         if manifest.get("kind") == "DeviceClass":
             try:

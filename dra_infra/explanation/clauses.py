@@ -64,7 +64,8 @@ def join_clauses(clauses: tuple[Clause, ...]) -> str:
 def without_clause(expression: str, number: int) -> str:
     """The expression without one test; its guards stay where another test needs them."""
     clauses = clauses_of(expression)
-    dropped, rest = clauses[number], [*clauses[:number], *clauses[number + 1 :]]
+    dropped = clauses[number]
+    rest = [*clauses[:number], *clauses[number + 1 :]]
     for guard in dropped.guards:
         path = guard[4:-1]
         for at, each in enumerate(rest):

@@ -255,7 +255,8 @@ class DeviceChecks:
         return CheckResult(Stage.FEATURE, detail=missing) if missing else None
 
     def _tainted(self, wanted: Wanted, published: Published) -> CheckResult | None:
-        features, tolerations = self._variant.features, wanted.leaf.tolerations or ()
+        features = self._variant.features
+        tolerations = wanted.leaf.tolerations or ()
         if not features.device_taints or not is_kept_away(published.device, tolerations, self._variant):
             return None
         taints = sorted(

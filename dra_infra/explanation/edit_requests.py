@@ -41,7 +41,8 @@ def edit_requests(question: Question, leaves_: Sequence[Leaf], survey: Survey) -
 def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
     if leaf.is_all:
         most = max((survey.left(name, leaf) for name in survey.checks_of), default=0)
-        numbers, wanted = range(min(most, 32), 0, -1), most + 1
+        numbers = range(min(most, 32), 0, -1)
+        wanted = most + 1
     else:
         wanted = leaf.wanted.count
         checks_of = {id(checks): checks for checks in survey.checks_of.values()}.values()

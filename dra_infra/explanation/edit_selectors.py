@@ -93,11 +93,9 @@ def edit_clause(question: Question, at: ClauseAt, kind: str, text: str, expressi
     selectors = f"selectors[{at.number}].cel.expression"
     if at.is_class:
         name = at.leaf.wanted.device_class.metadata.name or ""
-        where, text, cost = (
-            f"DeviceClass {name}: spec.{selectors}",
-            f"{text} (for all users of the class)",
-            cost + 40,
-        )
+        where = f"DeviceClass {name}: spec.{selectors}"
+        text = f"{text} (for all users of the class)"
+        cost = cost + 40
         apply = partial(change_class, name=name, number=at.number, expression=expression)
     else:
         where = field_of(question, at.leaf, selectors)

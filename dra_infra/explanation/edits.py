@@ -189,8 +189,11 @@ def add_nodes(question: Question, kinds: Sequence[Node], missing: int) -> Iterat
 
 
 def _added(question: Question, *, like: Node, number: int) -> Question:
-    nodes, slices = [*question.nodes], [*question.slices]
-    room, refusals, like_it = dict(question.room), dict(question.refusals), {*question.refuse(like)}
+    nodes = [*question.nodes]
+    slices = [*question.slices]
+    room = dict(question.room)
+    refusals = dict(question.refusals)
+    like_it = {*question.refuse(like)}
     for at in range(number):
         name = f"{like.name}-new-{at}"
         labels = {key: name if value == like.name else value for key, value in like.labels.items()}

@@ -257,7 +257,8 @@ class _Explainer:
 
     def _quirks(self, node: Node) -> tuple[str, ...]:
         """Bugs of the minor without which the nearest node would answer otherwise."""
-        question, found = self._question, []
+        question = self._question
+        found = []
         cluster = question.cluster
         try:
             answer, ended = self._budget.attempt(question, node)

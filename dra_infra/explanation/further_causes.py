@@ -149,7 +149,8 @@ class FurtherCauses:
         return nearest[1] + ", as far as pools are published" * partial if nearest else ""
 
     def _find_shortages(self, group: _NodeGroup) -> Iterator[Shortage]:
-        question, choices = self._question, []
+        question = self._question
+        choices = []
         for entries in self._requests:
             devices = {}
             for leaf in entries:

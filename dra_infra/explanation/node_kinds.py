@@ -97,7 +97,9 @@ class _Reader:
         )
 
     def device(self, published: Published) -> Hashable:
-        device, spec, state = published.device, published.slice.spec, self.question.cluster.state
+        device = published.device
+        spec = published.slice.spec
+        state = self.question.cluster.state
         return (
             self.kinds.number(self.reads, published),
             published.shareable,

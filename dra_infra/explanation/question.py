@@ -238,7 +238,8 @@ def name_claims(claims: Sequence[ResourceClaim], names: Sequence[str] = ()) -> l
     """*names*, and for claims without one the claim's own."""
     found = list(names)
     for claim in claims[len(found) :]:
-        namespace, name = claim.metadata.namespace, claim.metadata.name or ""
+        namespace = claim.metadata.namespace
+        name = claim.metadata.name or ""
         found.append(f"ResourceClaim {namespace}/{name}" if namespace else f"ResourceClaim {name}")
     return found
 

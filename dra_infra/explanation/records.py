@@ -190,7 +190,11 @@ class Explanation:
     unknown: tuple[str, ...] = ()
 
 
-OUTDATED, NOWHERE, REFUSED, UNUSABLE_POOL, CHECKED = -4, -3, -2, -1, 0
+OUTDATED = -4
+NOWHERE = -3
+REFUSED = -2
+UNUSABLE_POOL = -1
+CHECKED = 0
 """Stages before a node's checks: an older generation of the pool, no node, nodes that refuse the pod, pools that give nothing. Those of the checks follow."""
 
 PASSED: Final = 99

@@ -95,7 +95,8 @@ def match_choices(choices: Sequence[Choice], variant: Variant) -> tuple[int, tup
                 return True
         return False
 
-    placed, lacking = 0, set[int]()
+    placed = 0
+    lacking = set[int]()
     for slot in range(len(slots)):
         seen: set[DeviceID] = set()
         if place(slot, seen):
@@ -290,11 +291,9 @@ class Counting:
             asked = f"{_devices(wanted)} with a value of {attribute}"
             return Shortage("constraint-not-met", text, asked, "no matching device has it", wanted, 0)
         if constraint.match_attribute is None:
-            best, how, there = (
-                self._distinct(covered, wanted, groups),
-                "different values",
-                "there are {} values",
-            )
+            best = self._distinct(covered, wanted, groups)
+            how = "different values"
+            there = "there are {} values"
         else:
             best = max(self._most(covered, devices) for devices in groups.values())
             how, there = "one value", "the largest group has {}"

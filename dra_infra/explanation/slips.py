@@ -79,7 +79,8 @@ def find_slips(expression: str, names: Names) -> Iterator[Slip]:
     """Slips of one selector, each corrected by itself."""
     seen = set()
     for read in _READ.finditer(expression):
-        source, domain = read["source"], read["domain"][1:-1]
+        source = read["source"]
+        domain = read["domain"][1:-1]
         if domain not in names.domains(source) and (source, domain) not in seen:
             seen.add((source, domain))
             yield from _of_domain(expression, read, names)
@@ -105,7 +106,9 @@ def _of_domain(expression: str, read: re.Match[str], names: Names) -> Iterator[S
 
 
 def _of_name(expression: str, read: re.Match[str], names: Names) -> Iterator[Slip]:
-    source, domain, name = read["source"], read["domain"][1:-1], read["name"]
+    source = read["source"]
+    domain = read["domain"][1:-1]
+    name = read["name"]
     near = nearest(name, sorted(each[2] for each in names.types if each[:2] == (source, domain)), cutoff=0.75)
     # What is tested first is written for drivers that may not publish it.
     if near and f"has({read[0]})" not in expression:

@@ -87,7 +87,8 @@ class Budget:
 
         if self.is_late():
             raise LateError
-        allocator, declared = question.cluster.allocator, question.declared_by(node)
+        allocator = question.cluster.allocator
+        declared = question.declared_by(node)
         outcome = allocator.allocate(node, question.asked, declared=declared, is_cancelled=is_cancelled)
         if isinstance(outcome, Allocated) and outcome.leaves_out:
             stopped = not allocator.answers_in_time(
@@ -253,7 +254,9 @@ class Suggesting:
             for ladder in self._ladders_after(first):
                 ladders += 1
                 pairs += [(_cost((first, edit)), ladders, (first, edit)) for edit in ladder]
-        done, fitting, seen = 0, set[int](), set[frozenset[tuple[str, str]]]()
+        done = 0
+        fitting = set[int]()
+        seen = set[frozenset[tuple[str, str]]]()
         for _, ladder_number, pair in sorted(pairs, key=lambda each: each[0])[:_PAIRS]:
             content = frozenset((edit.place, edit.text) for edit in pair)
             if any((edit.place, edit.lines) in alone for edit in pair):

@@ -120,7 +120,8 @@ def _step_behind(
     question: Question, leaf: Leaf, step: Step, at: Progress, number: int, devices: Sequence[Published]
 ) -> Step:
     """A step as what also keeps a *number* of some devices away."""
-    values, holders = "", tuple[str, ...]()
+    values = ""
+    holders = tuple[str, ...]()
     if step.rule == "in-use":
         values = _describe_left(question, leaf, devices) if at.text == "capacity" else ""
         holders = tuple(_name_holders(question, devices))
@@ -218,7 +219,8 @@ class Survey:
             pool = pool_of(slice_)
             newest[pool] = max(newest[pool], slice_.spec.pool.generation)
         for slice_ in self._question.slices:
-            pool, generation = pool_of(slice_), slice_.spec.pool.generation
+            pool = pool_of(slice_)
+            generation = slice_.spec.pool.generation
             node = slice_.spec.node_name
             text = f"slices are for node {node}, which is not there" if node else "slices are for other nodes"
             at = Progress(NOWHERE, text=text)
@@ -273,7 +275,9 @@ class Survey:
         return sorted(self.checks_of, key=lambda name: (lack(name), name))
 
     def _lack(self, checks: DeviceChecks, name: str) -> tuple[int, tuple[int, ...]]:
-        alone, short, progress = 0, 0, list[int]()
+        alone = 0
+        short = 0
+        progress = list[int]()
         for entries in self._requests:
             lacks = [max(checks.wanted_count(leaf) - self._found[leaf.key].left[name], 0) for leaf in entries]
             short += min(lacks)

@@ -124,10 +124,13 @@ def _forge_of(environment: Mapping[str, str], api: str | None) -> str:
 def _check_address(address: str) -> list[Problem]:
     try:
         parts = urlsplit(address)
-        host, user = parts.hostname or "", parts.username is not None or parts.password is not None
+        host = parts.hostname or ""
+        user = parts.username is not None or parts.password is not None
         _ = parts.port
     except ValueError:
-        parts, host, user = urlsplit(""), "", False
+        parts = urlsplit("")
+        host = ""
+        user = False
     if user or parts.query or parts.fragment:
         # The address is not shown: what is in it may be a password.
         return [_problem("--api", "has a user, a password, a query or a fragment in it", "leave them out")]

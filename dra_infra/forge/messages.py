@@ -94,7 +94,8 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
     Raises:
         ForgeError: With codes `file-unreadable`, `not-utf-8`, `comment-without-marker`, `comment-too-long`.
     """
-    path, hint = str(file), "write it with `dra-infra review --markdown`"
+    path = str(file)
+    hint = "write it with `dra-infra review --markdown`"
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:

@@ -115,7 +115,10 @@ class Session:
     ) -> None:
         self.destination = destination
         self.mask = mask
-        self._sleep, self._clock, self._today, self._jitter = sleep, clock, today, jitter
+        self._sleep = sleep
+        self._clock = clock
+        self._today = today
+        self._jitter = jitter
         self._ends = clock() + total
         self._total = total
         self._http = requests.Session()

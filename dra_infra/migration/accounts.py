@@ -95,7 +95,8 @@ def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, Asked | str
 
 
 def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Limits) -> Migrated | None:
-    hard, is_scoped = mapping(value_at(manifest, "spec", "hard")), _has_scopes(manifest)
+    hard = mapping(value_at(manifest, "spec", "hard"))
+    is_scoped = _has_scopes(manifest)
     read = _read_keys(hard, settings)
     amounts: dict[str, dict[str, Any]] = {}
     for key, asked in read.items():
@@ -127,7 +128,8 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
                 remarks.append(Remark(f"spec.hard[{key}]", "decide", "resource-not-clear", message, hint))
                 continue
             remarks.append(_counted(key, asked, device_key, total, is_alone=is_alone))
-            in_force, held = together.sums.get(device_key, (0, None))[1], together.amounts.get(device_key)
+            in_force = together.sums.get(device_key, (0, None))[1]
+            held = together.amounts.get(device_key)
             if total and in_force is not None and held is not None and _number(held) < in_force:
                 message = f"another quota of the namespace has {device_key}: {held} already, which is less and stays in force"
                 hint = f"raise it to {in_force}, if it was written for that quota alone"
@@ -142,11 +144,13 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
 
 
 def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
-    at, resource = f"spec.hard[{key}]", key.removeprefix(_REQUESTS)
+    at = f"spec.hard[{key}]"
+    resource = key.removeprefix(_REQUESTS)
     if form := tell_other_form(at, resource):
         yield form
     elif resource.startswith("nvidia.com/"):
-        code, hint = "plugin-not-known", settings.say_plugin
+        code = "plugin-not-known"
+        hint = settings.say_plugin
         if settings.plugin is not None:
             code = "resource-not-clear"
             hint = "say it by --plugin-config FILE, or by --mig-profile PROFILE where its strategy is single"

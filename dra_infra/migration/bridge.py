@@ -113,7 +113,8 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
                 is_other = is_other or (
                     selected.profiles != () and need.asked.profile not in selected.profiles
                 )
-                at, named = pods.at(need.path), refuse_named(pods.spec)
+                at = pods.at(need.path)
+                named = refuse_named(pods.spec)
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else schedulers.get(pods.path)
                 remarks.append(refused or _serve(at, need.asked, made, added, taken, is_other=is_other))

@@ -65,7 +65,8 @@ def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated 
     """
     if document.get("apiVersion") or document.get("kind"):
         return _migrate_inside(document, settings)
-    manifest, remarks = document, list[Remark]()
+    manifest = document
+    remarks = list[Remark]()
     for migrate in (_migrate_ollama, _migrate_llm_d):
         manifest, more = migrate(manifest, settings)
         remarks += more
@@ -91,7 +92,8 @@ def find_values(manifest: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Mappin
 
 
 def _migrate_inside(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
-    changed, remarks = manifest, list[Remark]()
+    changed = manifest
+    remarks = list[Remark]()
     for at, values in find_values(manifest):
         if done := migrate_values(values, settings):
             changed = changed if done.manifest is values else replaced(changed, at, done.manifest)
@@ -203,7 +205,8 @@ def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[R
     kinds = (("containers",), ("initContainers",))
     paths = (("additionalWorkerGroups", "*"), *(("controllers", "*", *kind, "*") for kind in kinds))
     for steps, group in (*groups, *(each for path in paths for each in find_all(values, path))):
-        at, is_ray = show_steps(steps), steps[0] != "controllers"
+        at = show_steps(steps)
+        is_ray = steps[0] != "controllers"
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome == "decide")
         if found.needs and not found.is_blocked:

@@ -78,7 +78,8 @@ class ClaimTemplates:
 
     def of(self, owner: Mapping[str, Any]) -> OwnTemplates:
         """The templates of one object, in its namespace and in those of the objects whose pods it has."""
-        kind, own = owner.get("kind"), value_at(owner, "metadata", "namespace")
+        kind = owner.get("kind")
+        own = value_at(owner, "metadata", "namespace")
         users = self._users.get((str(kind), str(value_at(owner, "metadata", "name"))), {})
         others = [each for each in users if each != own] if kind == f"{LLM}Config" else []
         return OwnTemplates(owner, self, list(users) if kind == CLUSTER_RUNTIME else [own, *others])

@@ -314,7 +314,8 @@ def read_plugin_config(document: Any, *, file: str, strategy: Strategy | None = 
             full = name if "/" in name else f"{_LABEL}{name}"
             is_renamed = settings.get("renameByDefault") is True
             replicas[full] = Replicas(_WAYS[key], number, is_renamed, one_each)
-    numbers, is_said = frozenset({_number_of(replicas.get(WHOLE_GPU))}), said is not None
+    numbers = frozenset({_number_of(replicas.get(WHOLE_GPU))})
+    is_said = said is not None
     return DevicePlugin(strategy=said or "none", says_strategy=is_said, replicas=replicas, numbers=numbers)
 
 

@@ -166,7 +166,8 @@ def _says_shared(requirement: Requirement) -> bool:
     """True where a requirement holds on no nodes but those whose GPUs are shared, by labels of GPU feature discovery."""
     key, operator, values = requirement
     if operator == "Gt" and len(values) == 1 and _is_number(values[0]):
-        operator, values = "In", (str(int(values[0]) + 1),)
+        operator = "In"
+        values = (str(int(values[0]) + 1),)
     labels = [f"{key}={each}" for each in values]
     return operator == "In" and bool(labels) and all(map(_SHARES.fullmatch, labels))
 
@@ -300,7 +301,8 @@ def _read_of_cloud(requirement: Requirement) -> Selector | None:
     if not is_memory or operator not in ("Gt", "Lt") or len(values) != 1 or not _is_number(values[0]):
         return None
     # Beyond all that the label leaves out, for such a GPU may lie between.
-    bound, is_above = int(values[0]), operator == "Gt"
+    bound = int(values[0])
+    is_above = operator == "Gt"
     left_out = [
         product
         for value, products in known.items()
@@ -337,14 +339,16 @@ def _read_plain(name: str, requirement: Requirement) -> Selector | None:
         return _read_of_cloud(requirement)
     if vendor_of(requirement.key) != "nvidia.com":
         return _read_other(requirement)
-    (_, operator, values), families = requirement, _known()["families"]
+    (_, operator, values) = requirement
+    families = _known()["families"]
     if name == "gpu.family" and values and all(each in families for each in values):
         selector = _one_of([families[each] for each in values], gpu.architecture)
         return {"In": selector, "NotIn": ~selector}.get(operator)
     if name == "gpu.memory" and values and all(map(_is_number, values)):
         # The label is in MiB, whatever people take it for.
         amounts = [f"{each}Mi" for each in values]
-        equal, first = reduce(or_, [gpu.memory == each for each in amounts]), amounts[0]
+        equal = reduce(or_, [gpu.memory == each for each in amounts])
+        first = amounts[0]
         tests = {"In": equal, "NotIn": ~equal, "Gt": gpu.memory > first, "Lt": gpu.memory < first}
         return tests.get(operator)
     return None
@@ -358,7 +362,8 @@ def _read_other(requirement: Requirement) -> Selector | None:
         # The plugin gave any GPU of such a node; the label is chosen for the one that it names.
         is_asked = (operator, values) in (("Exists", ()), ("In", ("true",)))
         key, value = filter(None, found.groups())
-        operator, values = "In" if is_asked else "", (value,)
+        operator = "In" if is_asked else ""
+        values = (value,)
     known = _known()["selectors"].get(key)
     if not (known and values and all(re.fullmatch(known["value"], each, re.ASCII) for each in values)):
         return None
@@ -411,7 +416,8 @@ def _read_version(parts: Sequence[Requirement]) -> Selector | None:
 def _read_major(of: VersionAttribute, operator: str, values: Sequence[str]) -> Selector | None:
     """A test of the first number of a version."""
     spans = [(of >= f"{each}.0.0", of < f"{each + 1}.0.0") for each in map(int, values)]
-    within, above = reduce(or_, [least & most for least, most in spans]), f"{int(values[0]) + 1}.0.0"
+    within = reduce(or_, [least & most for least, most in spans])
+    above = f"{int(values[0]) + 1}.0.0"
     tests = {"In": within, "NotIn": ~within, "Gt": of >= above, "Lt": of < f"{int(values[0])}.0.0"}
     return tests.get(operator)
 

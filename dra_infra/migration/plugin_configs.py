@@ -320,7 +320,8 @@ def find_plugin_config(
     applied = [each for each in found if each[1].get("kind") not in (None, "ConfigMap")]
     # Of maps with one name, as overlays have them, nobody knows which is meant.
     is_one = len({value_at(each, "metadata", "name") for each in maps}) == len(maps)
-    labels, read = list(nodes), dict[DevicePlugin, tuple[str, Mapping[str, Any]]]()
+    labels = list(nodes)
+    read = dict[DevicePlugin, tuple[str, Mapping[str, Any]]]()
     for chosen in (applied, found):
         for file, each in chosen if not read else ():
             with suppress(ProblemsError):
@@ -339,10 +340,12 @@ def find_plugin_config(
 
 def _configures(document: Mapping[str, Any]) -> bool:
     """True for a configuration of the plugin, and what holds one or deploys the plugin."""
-    kind, version = document.get("kind"), str(document.get("apiVersion"))
+    kind = document.get("kind")
+    version = str(document.get("apiVersion"))
     if kind not in (None, "ConfigMap", *(each for each, *_ in _RELEASES)):
         return kind == "ClusterPolicy" and version.startswith("nvidia.com/")
-    chart, values = "", document
+    chart = ""
+    values = document
     with suppress(ProblemsError):
         chart, values, _ = _read_release(document, "")
     places = (("data",), ("config", "map"), ("devicePlugin", "config", "data"))
@@ -380,7 +383,8 @@ def find_intel_shares(objects: Iterable[Mapping[str, Any]]) -> int:
 def hold_to_nodes(plugin: DevicePlugin, nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin:
     """The plugin as somebody says that it is; not clear where it is so on no node, by their labels."""
     seen = [each for labels in nodes if (each := read_node_labels([as_discovered(labels)]))]
-    told, here = tell_plugin(plugin), sorted(set(map(tell_plugin, seen)))
+    told = tell_plugin(plugin)
+    here = sorted(set(map(tell_plugin, seen)))
     if not here or told in here:
         return replace(plugin, numbers=plugin.numbers.union(*(each.numbers for each in seen)))
     return replace(plugin, unclear=f"it is said to be {told}, and labels of nodes say {', '.join(here)}")

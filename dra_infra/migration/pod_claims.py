@@ -218,9 +218,11 @@ def _as_written(use: _Use) -> Mapping[str, str]:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    found, number = name[:_LONGEST_ENTRY].rstrip("-"), 2
+    found = name[:_LONGEST_ENTRY].rstrip("-")
+    number = 2
     while found in taken:
-        found, number = f"{name[:55].rstrip('-')}-{number}", number + 1
+        found = f"{name[:55].rstrip('-')}-{number}"
+        number = number + 1
     taken.add(found)
     return found
 

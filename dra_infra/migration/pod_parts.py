@@ -38,11 +38,14 @@ def migrate_flow(
 
     Source: createWorkflowPod and addSchedulingConstraints in workflow/controller/workflowpod.go of Argo Workflows 4.1.2.
     """
-    group, kind = str(manifest.get("apiVersion")).partition("/")[0], str(manifest.get("kind"))
+    group = str(manifest.get("apiVersion")).partition("/")[0]
+    kind = str(manifest.get("kind"))
     if group == "apps.nvidia.com":
         return _migrate_nims(manifest, settings, name_template, refused)
     steps = _FLOWS.get(kind, ()) if group == "argoproj.io" else ()
-    flow, changed, remarks = mapping(value_at(manifest, *steps)), manifest, list[Remark]()
+    flow = mapping(value_at(manifest, *steps))
+    changed = manifest
+    remarks = list[Remark]()
     templates = flow.get("templates") if steps else ()
     beside = [flow.get(each) for each in ("podSpecPatch", "templateDefaults", "nodeSelector", "affinity")]
     # Steps and DAGs give theirs to templates that have none.
@@ -50,7 +53,8 @@ def migrate_flow(
     if any(beside) or any(each.get(name) for each in outer for name in _OF_PODS):
         return manifest, []
     for index, each in enumerate(templates if isinstance(templates, list) else ()):
-        template, at = mapping(each), f"{'.'.join(steps)}.templates[{index}]"
+        template = mapping(each)
+        at = f"{'.'.join(steps)}.templates[{index}]"
         if at in refused:
             continue
         new, told = _migrate_template(template, flow, settings, name_template)
@@ -92,10 +96,12 @@ def _migrate_nims(
 
     Source: internal/controller/platform/standalone and internal/shared/resourceclaims.go of NVIDIA/k8s-nim-operator 3.1.2.
     """
-    changed, remarks = manifest, list[Remark]()
+    changed = manifest
+    remarks = list[Remark]()
     path = ("spec", "services", "*", "spec") if manifest.get("kind") == "NIMPipeline" else ("spec",)
     for steps, service in find_all(manifest, path):
-        held, above = mapping(service), show_steps(steps)
+        held = mapping(service)
+        above = show_steps(steps)
         if above in refused or "draResources" in held or held.get("inferencePlatform") == "kserve":
             continue
         main = {name: held[name] for name in ("env", "resources") if name in held}

@@ -133,7 +133,8 @@ def plugin_there(
     named = configs_named(spec)
     if plugin.by_labels and (plugin.unclear or plugin.apart or named):
         chosen = {each: spec[each] for each in ("nodeSelector", "affinity") if each in spec}
-        text, read = json.dumps(chosen, sort_keys=True, default=str), plugin.by_labels
+        text = json.dumps(chosen, sort_keys=True, default=str)
+        read = plugin.by_labels
         some = _read_some(plugin.nodes, text, read) or read(named) or plugin
         plugin = replace(some, numbers=plugin.numbers)
     if serving.shared or serving == NOTHING_SAID:
@@ -308,7 +309,8 @@ def _find_bypasses(spec: Mapping[str, Any], served: set[str]) -> Iterator[Remark
     asks = asks_devices(spec)
     # Device plugins and what reads their sockets, such as monitors, see all GPUs and use none.
     paths = [str(value_at(each, "hostPath", "path")) for each in mappings(spec.get("volumes"))]
-    has_own, is_open = asks or any(each.startswith(_OF_KUBELET) for each in paths), False
+    has_own = asks or any(each.startswith(_OF_KUBELET) for each in paths)
+    is_open = False
     for path, container in containers_of(spec):
         env = mappings(container.get("env"))
         has_own |= value_at(container, "resources", "claims") is not None

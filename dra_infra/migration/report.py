@@ -135,7 +135,8 @@ def judge(
         index, each = rows[number]
         is_error = problem.severity == "error" and problem.code != "unknown-version"
         if each is not before[index] or (is_error and index not in others):
-            told, is_own = _as_filled_in(problem), each is migrated[index].manifest
+            told = _as_filled_in(problem)
+            is_own = each is migrated[index].manifest
             if told and told not in found[index] and (is_own or told.code != "name-filled-in"):
                 found[index].setdefault(told if is_own else told.below(str(reference_to(each))))
     for index, each in (row for row in rows if row[0] not in others):
@@ -212,7 +213,8 @@ def write_markdown(report: Report) -> str:
     if rows:
         lines += ["| Object | Outcome | Field | What |", "| --- | --- | --- | --- |"]
     for name, outcome, path, message, hint in rows:
-        where, told = markdown_code(path) if path else "", f" *{markdown(hint)}*" if hint else ""
+        where = markdown_code(path) if path else ""
+        told = f" *{markdown(hint)}*" if hint else ""
         lines.append(f"| {markdown(name)} | {outcome} | {where} | {markdown(message)}{told} |")
     lines += ["", *map(markdown, report.notes)]
     provenance = report.provenance.describe(plain=markdown, code=markdown_code)

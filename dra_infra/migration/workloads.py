@@ -111,7 +111,8 @@ def _find_others(value: Any, path: str, *, is_text: bool = False) -> Iterator[tu
 
 def tell_why(manifest: Mapping[str, Any], remark: Remark, kinds: WorkloadKinds | None) -> Remark:
     """A remark on a resource that was not read, with the reason where pods of this kind get no claims, or the way to name a kind."""
-    group, kind = str(manifest.get("apiVersion") or "").rpartition("/")[0], str(manifest.get("kind"))
+    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    kind = str(manifest.get("kind"))
     row = _rows().get((group, kind), {})
     is_resource = remark.path.endswith("]") and not remark.path[-2].isdigit()
     if is_resource and remark.code == "resource-in-text" and find_kind(manifest, kinds) is None and not row:
@@ -186,7 +187,8 @@ def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTem
 
 def _count_pods(manifest: Mapping[str, Any], templates: ClaimTemplates) -> Mapping[str, int]:
     """How many pods run at once of the templates at each path; 0, or none, where that is not fixed."""
-    kind, runs = str(manifest.get("kind")), value_at(manifest, "spec", "concurrencyPolicy")
+    kind = str(manifest.get("kind"))
+    runs = value_at(manifest, "spec", "concurrencyPolicy")
     is_again = not value_at(manifest, "metadata", "name") or ("Cron" in kind and runs not in _ONE_RUN)
     if is_again or (kind, *identity_of(manifest)) in templates.scaled:
         return {}
@@ -331,7 +333,8 @@ def _with_settings(
         # MPI's value is 1 where nothing is written, and the number of GPUs then counts.
         for source, by_limits in (("torch", ("auto", "gpu")), ("mpi", (None, 1))):
             if isinstance(held := policy.get(source), Mapping) and held.get("numProcPerNode") in by_limits:
-                at, number = ("spec", "mlPolicy", source, "numProcPerNode"), count
+                at = ("spec", "mlPolicy", source, "numProcPerNode")
+                number = count
         message = "Kubeflow Trainer reads it off the limits of the container: without them it is the number of CPUs, or one under MPI"
         torch = policy.get("torch")
         if isinstance(torch, Mapping) and "numProcPerNode" not in torch and count:

@@ -218,7 +218,8 @@ _IN_BOTH: Final = _Spelling(lambda point: _as_json(point) if point < 0x10000 els
 def _spelled(text: str, spelling: _Spelling) -> str:
     if "\ufe0f" not in text and "\ufe0e" not in text:
         return text.translate(spelling)
-    parts, end = [], 0
+    parts = []
+    end = 0
     for found in _SELECTED.finditer(text):
         if _is_symbol(found[1]):
             parts += [text[end : found.end(1)].translate(spelling), found[2]]

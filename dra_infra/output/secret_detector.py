@@ -75,7 +75,8 @@ def _line_before(text: str, end: int) -> str:
 @lru_cache(maxsize=2**14)
 def _first_token(before: str, word: str) -> Span | None:
     """The first token in *word*, which has *before* in front of it on its line."""
-    text, spans = before + word, []
+    text = before + word
+    spans = []
     for plugin in _plugins():
         for token in plugin.analyze_string(text):
             start = text.find(token, max(0, len(before) - len(token) + 1))

@@ -207,7 +207,8 @@ def _placed(text: str, match: re.Match[str]) -> Iterator[Span]:
     start, end = _without_quotes(match)
     value = text[start:end]
     if match["set"] is None and end - start == match.end("v") - match.start("v"):
-        name, is_ordinary = match["name"], _ORDINARY.fullmatch(value) is not None
+        name = match["name"]
+        is_ordinary = _ORDINARY.fullmatch(value) is not None
         if name.upper() in _WORDS_OF_OBJECTS or (
             is_ordinary and (name.upper() in _PLAIN_NAMES or not name.islower())
         ):
@@ -293,7 +294,8 @@ def _line_begin(text: str, start: int) -> int | None:
 
 def _to_line_end(text: str, match: re.Match[str], begin: int) -> Span | None:
     """A value that begins behind the first word of its line, to the end of that; None where the line is code or JSON."""
-    start, separator = match.end(), match["sep"]
+    start = match.end()
+    separator = match["sep"]
     rest = text[start : _line_end(text, start)]
     if '"' in rest and (match["name"].startswith('"') or _CALL.match(rest)):
         return None
@@ -314,7 +316,8 @@ def _to_line_end(text: str, match: re.Match[str], begin: int) -> Span | None:
 
 def _word(text: str, match: re.Match[str]) -> Span:
     """A value without quotes in the middle of a line, to what begins the next."""
-    start, separator = match.end(), match["sep"]
+    start = match.end()
+    separator = match["sep"]
     pattern = _IN_QUERY if text[max(match.start() - 1, 0)] in "?&" else _BARE
     word = pattern.match(text, start, start + _LONG)
     if word is None:
@@ -349,7 +352,8 @@ def _quoted(text: str, start: int) -> Span | None:
     opened = _QUOTED.match(text, start)
     if opened is None:
         return None
-    quote, position = opened["q"], opened.end()
+    quote = opened["q"]
+    position = opened.end()
     while True:
         end = text.find(quote, position)
         if end < 0:
@@ -378,7 +382,8 @@ def _indented(text: str, indent: int, start: int) -> Iterator[Span]:
 
 def _below(text: str, key: int, start: int, *, scalar: bool) -> Iterator[Span]:
     """The YAML below a *key* whose line ends at *start*: items of a list, or with *scalar* a text."""
-    indent, in_list = _indent(text, key), False
+    indent = _indent(text, key)
+    in_list = False
     for begin, end in _lines_below(text, start):
         inner = _without_blanks(text, begin, end)
         if inner == end or _ENTRY.match(text, inner, end):

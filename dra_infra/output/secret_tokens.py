@@ -441,9 +441,11 @@ def _is_random(text: str, beginning: str) -> bool:
 @cache
 def _pattern(form: str) -> re.Pattern[str]:
     """The pattern of a form, compiled when a text has its beginning. Lengths are least ones, for makers lengthen tokens."""
-    parts, position = [], 0
+    parts = []
+    position = 0
     for match in RANDOM.finditer(form):
-        length, characters = int(match["length"]), CLASSES[match["characters"]]
+        length = int(match["length"])
+        characters = CLASSES[match["characters"]]
         parts.append(re.escape(form[position : match.start()]))
         if match["exactly"]:
             parts.append(f"[{characters}]{{{length}}}")

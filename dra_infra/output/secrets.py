@@ -216,7 +216,8 @@ class SecretMask:
     def _mapping(self, value: Mapping[str, Any], former: Any, name: str, rule: _Rule) -> Mapping[str, Any]:
         known = former if isinstance(former, Mapping) else {}
         around = name if "value" in value or _SELECTORS.isdisjoint(value) else ""
-        is_jwk, changed = "kty" in value, False
+        is_jwk = "kty" in value
+        changed = False
         masked: dict[str, Any] = {}
         for key, item in value.items():
             shown = self._marked(key, self._spans(key), None)
@@ -270,7 +271,9 @@ class SecretMask:
         spans = self._spans(ITEM.join(texts))
         if not spans:
             return value
-        masked, start, first = [], 0, 0
+        masked = []
+        start = 0
+        first = 0
         stayed = {item for item in known if isinstance(item, str)}
         for index, (item, text) in enumerate(zip(value, texts, strict=True)):
             end = start + len(text)
@@ -351,7 +354,8 @@ def _beside_markers(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _replaced(text: str, marked: Iterable[tuple[int, int, str]]) -> str:
-    parts, position = [], 0
+    parts = []
+    position = 0
     for start, end, marker in marked:
         parts += [text[position:start], marker]
         position = end

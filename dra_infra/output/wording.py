@@ -45,7 +45,8 @@ def compress_names(names: Sequence[str], *, most: int = 6, of_nodes: bool = Fals
         stem = name.rstrip("0123456789")
         digits = name[len(stem) :]
         if not of_nodes and (stem.count("-") > 1 or (digits[:1] == "0" and digits != "0")):
-            stem, digits = name, ""
+            stem = name
+            digits = ""
         stem_before, first, last = runs[-1] if runs else ("", "", "")
         # Numbers with leading zeros have one width, else the range would stand for other names.
         padded = "0" in (digits[:1], last[:1]) and len(digits) != len(last)

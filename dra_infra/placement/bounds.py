@@ -116,7 +116,8 @@ class Bounds:
         if self._is_tied or self._free.cluster.device_amounts:
             return None
         proofs: list[str] = []
-        plays, all_last = 0, list(self._find_last())
+        plays = 0
+        all_last = list(self._find_last())
         for last in all_last:
             found = self._prove_open(last)
             if isinstance(found, str):
@@ -315,15 +316,18 @@ class Bounds:
 
     def _find_conflicts(self, last: _Last) -> tuple[int, Counter[str]]:
         """How many other pods may keep the last one off a node each, and off a place each, by topology key."""
-        blocked, apart = 0, Counter[str]()
-        shape, namespaces = last.plan.shape, self._free.namespaces
+        blocked = 0
+        apart = Counter[str]()
+        shape = last.plan.shape
+        namespaces = self._free.namespaces
         is_own = is_hostname_unique(self._free)
         itself = 0 if last.on_each else 1
         for workload, plan in self._workloads if self._keeps_off else ():
             other = plan.shape
             number = len(self._free.cluster.nodes) if workload.replicas is None else workload.replicas
             if other == shape and number:
-                number, itself = number - itself, 0
+                number = number - itself
+                itself = 0
             keys = {
                 *(term.topology_key for term in shape.apart if term.matches(other, namespaces)),
                 *(term.topology_key for term in other.apart if term.matches(shape, namespaces)),

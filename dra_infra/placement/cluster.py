@@ -305,7 +305,8 @@ class _Description:
         """Everything that the allocator looks at beside attributes and capacity; the same for any claims."""
         known = self._rest.get(id(published))
         if known is None:
-            device, spec = published.device, published.slice.spec
+            device = published.device
+            spec = published.slice.spec
             others: Hashable = None
             if not device.model_fields_set <= _COMPARED or device.model_extra:
                 manifest = device.to_manifest()

@@ -137,7 +137,8 @@ def _find_short(
     asking = frozenset(which for which, amount in enumerate(need.amounts) if amount)
     tried = dict.fromkeys(group & asking for group in groups)
     for group in sorted(tried, key=lambda each: (len(each), sum(pods[which].count for which in each))):
-        asked, given = need.only_for(group).asked(pods), give(group)
+        asked = need.only_for(group).asked(pods)
+        given = give(group)
         if asked > sum(given):
             serving = frozenset(kind for kind, amount in enumerate(given) if amount)
             where = [node for kind in sorted(serving) for node in nodes[kind]]
@@ -213,7 +214,8 @@ def bound_closed(kinds: Sequence[NodeKind], pods: Sequence[EqualPods], which: in
     ]
     bounds: list[int] = []
     for need in find_needs(kinds, pods):
-        left, closed = need.asked(pods) - need.amounts[which], 0
+        left = need.asked(pods) - need.amounts[which]
+        closed = 0
         for cost, nodes in sorted((min(map(need.held, found)), nodes) for nodes, found in closings):
             number = min(nodes, left // cost) if cost else nodes
             closed += number
@@ -230,7 +232,8 @@ def try_closing(
         left = [each.count - (number == which) for number, each in enumerate(pods)]
         chosen: list[tuple[tuple[Filling, int], ...]] = []
         for kind in kinds:
-            nodes, used = len(kind.nodes), []
+            nodes = len(kind.nodes)
+            used = []
             found = find_closings(kind, pods, which) if is_open(kind, which) else ()
             for filling in sorted(found, key=lambda each: (need.held(each), len(each.arrivals))):
                 fits = [left[number] // each for number, each in enumerate(filling.counts) if each]

@@ -168,7 +168,8 @@ class ExtendedClaim:
         self.demand = demand
         self._ref = ObjectRef(kind="ResourceClaim", name=CLAIM_ENTRY, namespace=namespace)
         self._classes = classes
-        self._has_claims, self._node_name = has_claims, node_name
+        self._has_claims = has_claims
+        self._node_name = node_name
         self._entries: dict[tuple[str, ...], Entry | Undecided | None] = {}
 
     def entry_for(self, offered: Amounts) -> Entry | Undecided | None:

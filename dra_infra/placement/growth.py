@@ -285,9 +285,11 @@ class _Search:
 
     def _shrink(self, start: Added, *, steady: bool) -> Growth:
         """Take nodes away from a large fleet, of the dearest pool first, as long as all pods fit."""
-        found, sure = list(start), steady and len(self._pools) == 1
+        found = list(start)
+        sure = steady and len(self._pools) == 1
         for number in sorted(range(len(found)), key=lambda each: -self._costs[each]):
-            least, most = 0, found[number]
+            least = 0
+            most = found[number]
             while least < most and len(self._known) < TRIES and not self._is_late():
                 middle = (least + most) // 2
                 tried = (*found[:number], middle, *found[number + 1 :])
@@ -422,7 +424,8 @@ def count_held(
     A device that several workloads share is divided between them; one for admin access is nobody's. Those of evicted pods of
     others are not told, as those that others have before are not.
     """
-    free, own = program.free, {each.owner for each in program.workloads}
+    free = program.free
+    own = {each.owner for each in program.workloads}
     wholes = {
         (slice_.spec.driver, slice_.spec.pool.name, each.name): whole_of(each)
         for slice_ in free.cluster.fleet.slices
@@ -433,7 +436,8 @@ def count_held(
     users: defaultdict[tuple[str, object], set[ObjectRef]] = defaultdict(set)
     state = free.state()
     for arrival in order.arrivals:
-        plan, node = plans[arrival.owner], numbers[arrival.node]
+        plan = plans[arrival.owner]
+        node = numbers[arrival.node]
         for _ in range(arrival.pods):
             outcome = state.attempt(plan, node)
             if not isinstance(outcome, Chosen):

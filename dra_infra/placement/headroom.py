@@ -129,7 +129,8 @@ def _fill(attempts: Attempts, in_use: InUse, node: int, demands: Sequence[Demand
 
 def _find_largest(attempts: Attempts, in_use: InUse, node: int, probe: Probe, *, at_least: int) -> int:
     """The most devices that a claim gets; by halves, for who can have n devices can have fewer."""
-    low, high = at_least, max(at_least, min(MAX_RESULTS, _count_free(attempts, in_use, node)))
+    low = at_least
+    high = max(at_least, min(MAX_RESULTS, _count_free(attempts, in_use, node)))
     while low < high:
         middle = (low + high + 1) // 2
         if isinstance(attempts.attempt(node, (probe.ask(middle),), in_use), Chosen):

@@ -235,7 +235,8 @@ class _Model:
         import highspy  # an extra: most programs are decided without it
 
         lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = len(self._columns), self._rows
+        lp.num_col_ = len(self._columns)
+        lp.num_row_ = self._rows
         lp.sense_ = highspy.ObjSense.kMaximize
         lp.col_cost_ = [float(each) for each in self._worth]
         lp.col_lower_, lp.col_upper_ = [0.0] * len(self._columns), [float(each) for each in self._most]
@@ -249,7 +250,9 @@ class _Model:
             values += [float(each) for each in column.values()]
             starts.append(len(rows))
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = starts, rows, values
+        lp.a_matrix_.start_ = starts
+        lp.a_matrix_.index_ = rows
+        lp.a_matrix_.value_ = values
         if whole:
             lp.integrality_ = [highspy.HighsVarType.kInteger] * len(self._columns)
         solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]

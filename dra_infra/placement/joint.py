@@ -51,11 +51,13 @@ class ObjectMakers:
     """
 
     def __init__(self, program: OpenProgram, made: Mapping[str, Use]) -> None:
-        objects, self.program = program.objects, program
+        objects = program.objects
+        self.program = program
         self._quotas = Quotas(objects.policies, made)
         self._refused: dict[ObjectRef, str] = {}
         if self._quotas:
-            names, bridged = objects.extended_names, objects.release.enabled(GATE)
+            names = objects.extended_names
+            bridged = objects.release.enabled(GATE)
             # Pods count with those that controllers make.
             for manifest in (each for each in objects.manifests if each.get("kind") != "Pod"):
                 namespace, name = identity_of(manifest)
@@ -92,7 +94,8 @@ class ObjectMakers:
         Before them come the pods that no node lets in: quotas count these too, and gangs as if they ran.
         """
         made: list[Workload] = []
-        quotas, asked = self._quotas.copy(), [*self.program.left_out, *workloads]
+        quotas = self._quotas.copy()
+        asked = [*self.program.left_out, *workloads]
         free = self.program.free
         refused = self.program.objects.find_crowded([(each.owner, free.count_wanted(each)) for each in asked])
         for each in asked if self._quotas else ():
@@ -117,7 +120,8 @@ class ObjectMakers:
                 needed = f"{each.owner} waits for {cut[each.gang]:,} pods of {each.gang.owner}"
                 refused[each.owner] = f"{needed}, and there are fewer"
         made = [replace(each, replicas=0) if each.gang and each.gang in cut else each for each in made]
-        elsewhere, number = Counter[Gang | None](), len(self.program.left_out)
+        elsewhere = Counter[Gang | None]()
+        number = len(self.program.left_out)
         for each in made[:number]:
             elsewhere[each.gang] += each.replicas or 0
         made = [replace(each, gang=each.gang and each.gang.beside(elsewhere[each.gang])) for each in made]
@@ -283,7 +287,8 @@ def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacemen
     placed: dict[int, tuple[NodePlacement, ...]] = {}
     left: list[tuple[ObjectRef, int]] = []
     for number in in_order(workloads):
-        each, plan = workloads[number], workloads[number].plan
+        each = workloads[number]
+        plan = workloads[number].plan
         if isinstance(plan, Undecided) or (
             plan.uses_devices and not free.answer(plan_alone(each, plan)).candidates
         ):

@@ -45,7 +45,8 @@ class ProgramObjects:
     ) -> None:
         self.kinds = kinds or workload_kinds()
         self.manifests = list(manifests)
-        self.release, self.grouped = release, taken.grouped
+        self.release = release
+        self.grouped = taken.grouped
         self.policies = [*taken.policies, *self.manifests]
         """Objects among which those are that add to pods, bound them, or say what namespaces are."""
         self.admission = PodAdmission(self.policies)
@@ -58,7 +59,8 @@ class ProgramObjects:
         self._demands: dict[ObjectRef, Demand | Undecided] = {}
         # The program's own come first, for of two with one name the first is found.
         for manifest in (*self.manifests, *taken.templates):
-            kind, (namespace, name) = str(manifest.get("kind")), identity_of(manifest)
+            kind = str(manifest.get("kind"))
+            (namespace, name) = identity_of(manifest)
             if kind == "DeviceClass":
                 self.classes[name] = manifest
             elif kind in CLAIM_KINDS:
@@ -125,7 +127,8 @@ class ProgramObjects:
         """Why so many pods of objects never run at once: more use a claim of others than may. It is told of one of them."""
         found: dict[ObjectRef, str] = {}
         for claim, owners in sorted(self.joined.items()):
-            seats, using = count_seats(self.held[claim]), [each for each in numbers if each[0] in owners]
+            seats = count_seats(self.held[claim])
+            using = [each for each in numbers if each[0] in owners]
             number = sum(each for _, each in using)
             if number > seats:
                 found[using[0][0]] = f"{ref_of(self.held[claim])} {show_crowd(seats, number)}"

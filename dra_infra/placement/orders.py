@@ -198,7 +198,8 @@ class _Walk:
         self.limit = min(STATES_LIMIT, NODES_LIMIT // max(len(free.cluster.nodes), 1))
 
     def start(self) -> _Place:
-        state, nothing = self._free.state(), (0,) * len(self._pods)
+        state = self._free.state()
+        nothing = (0,) * len(self._pods)
         nodes = range(len(self._free.cluster.nodes))
         looks = tuple(self._look(state, nothing, node) for node in nodes)
         return _Place(state, tuple(each.count for each in self._pods), (nothing,) * len(nodes), (), looks)
@@ -272,7 +273,8 @@ def walk(free: FreeFleet, pods: Sequence[EqualPods], is_late: Callable[[], bool]
             found.short = found.short or _replay(free, pods, place)
         elif not moved:
             found.full = found.full or _replay(free, pods, place)
-    found.states, found.is_complete = len(seen), not stack
+    found.states = len(seen)
+    found.is_complete = not stack
     return found
 
 

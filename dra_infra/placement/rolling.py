@@ -198,7 +198,8 @@ class _Step:
 
     def take(self) -> bool:
         """Start and stop what is allowed now; whether anything moved."""
-        told, moved = self.rollover, False
+        told = self.rollover
+        moved = False
         while self.started < min(told.replicas, told.replicas + told.surge - self._left):
             number, plan = self._place()
             if plan is not None:
@@ -242,7 +243,8 @@ class _NodeByNode:
 
     def take(self) -> bool:
         """Exchange the pods that can be now, of all nodes in one step; whether anything moved."""
-        told, stopped = self.rollover, False
+        told = self.rollover
+        stopped = False
         if not told.surge:
             stopped = self._board.stop_at(told.old, set(self._waiting))
         placed = {node for node in self._waiting if self._board.place_at(told.new, self._plan, node)}

@@ -224,7 +224,8 @@ class _Scheduler:
         for number, each in enumerate(workloads):
             if each.gang:
                 gangs.setdefault(each.gang, []).append(number)
-        found, program = list(answers), self._makers.program
+        found = list(answers)
+        program = self._makers.program
         beside = [*program.left_out, *program.bystanders]
         everyone = [*beside, *workloads]
         cut = find_cut(everyone, [each.replicas or 0 for each in everyone])
@@ -237,7 +238,8 @@ class _Scheduler:
             if len(numbers) > 1 and (least == asked or numbers == members):
                 joint = self._judge_gang([workloads[number] for number in numbers], least)
             verdict: FitVerdict = "does-not-fit"
-            code, how = "gang-does-not-fit", "its parts" if least == asked else "they"
+            code = "gang-does-not-fit"
+            how = "its parts" if least == asked else "they"
             text = f"needs {'all' if least == asked else f'{least:,}'} of its pods, and"
             if gang in cut:
                 text = f"needs {count_of(cut[gang], 'pod')} at once, and there are fewer"
@@ -246,7 +248,9 @@ class _Scheduler:
             elif joint.verdict == "never":
                 text += f" {how} {joint}"
             else:
-                verdict, code, text = "not-decided", ORDERS_LEFT, f"{text} it is {joint}"
+                verdict = "not-decided"
+                code = ORDERS_LEFT
+                text = f"{text} it is {joint}"
             reason = Reason(code=code, message=f"{gang.owner} {text}")
             for number in numbers:
                 found[number] = replace(

@@ -92,7 +92,8 @@ def _add(fleet: Fleet, more: Fleet) -> tuple[Fleet, str]:
     }
     names: dict[str, str] = {}
     for node in more.nodes:
-        name, number = node.name, 1
+        name = node.name
+        number = 1
         while name in taken:
             number += 1
             name = f"{node.name}-{number}"
@@ -250,7 +251,8 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[A
         if not isinstance(holder.get(step), dict):
             holder[step] = {}
         holder = holder[step]
-    before, more = holder.get(last, 1), ""
+    before = holder.get(last, 1)
+    more = ""
     holder[last] = number
     manifests[index] = manifest
     done = holder.get("completions") if last == "parallelism" else None
@@ -261,7 +263,8 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[A
             holder["completions"], more = number, f"; its completions are {number} instead of {done}"
     for at, scaler in enumerate(manifests):
         if target_of(scaler) == (manifest.get("kind"), *identity_of(manifest)):
-            spec, (low, high, _, otherwise) = mapping(scaler.get("spec")), SCALERS[scaler["kind"]]
+            spec = mapping(scaler.get("spec"))
+            (low, high, _, otherwise) = SCALERS[scaler["kind"]]
             manifests[at] = {**scaler, "spec": {**spec, low: number, high: number}}
             most = spec.get(high, otherwise)
             before = f"{spec.get(low, 1)} {'or more' if most is None else f'to {most}'}"

@@ -146,7 +146,8 @@ def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str,
     found: dict[tuple[str, str, str], tuple[int, int]] = {}
     for manifest in manifests:
         if target := target_of(manifest):
-            spec, (low, high, floor, otherwise) = mapping(manifest.get("spec")), SCALERS[manifest["kind"]]
+            spec = mapping(manifest.get("spec"))
+            (low, high, floor, otherwise) = SCALERS[manifest["kind"]]
             least, most = spec.get(low, 1), spec.get(high, otherwise)
             if isinstance(least, int) and isinstance(most, int):
                 most = max(least, most)
@@ -200,7 +201,9 @@ def at_allocations(
         template: The pods.
         held: The claims by namespace and name.
     """
-    entries, left, used = mappings(template.spec.get("resourceClaims")), [], []
+    entries = mappings(template.spec.get("resourceClaims"))
+    left = []
+    used = []
     for entry in entries:
         claim = held.get((template.owner.namespace or "default", str(entry.get("resourceClaimName"))))
         used += [claim] if claim else []
@@ -236,7 +239,8 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     if isinstance(extended, Undecided):
         reasons.extend(extended.reasons)
         extended = None
-    daemon, gang = owner.kind == "DaemonSet", template.gang or _find_gang(template, objects)
+    daemon = owner.kind == "DaemonSet"
+    gang = template.gang or _find_gang(template, objects)
     decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
     waits = bool(entries and named)
     plan = PodPlan(
@@ -338,7 +342,8 @@ def _find_made(
     entries: Sequence[Entry], requests: Amounts, extended: ExtendedClaim | None, objects: ProgramObjects
 ) -> Iterator[tuple[str, Use]]:
     """The objects that are made for one pod, in order, with what they count for in quotas."""
-    pod, names = count_pod(requests), objects.extended_names
+    pod = count_pod(requests)
+    names = objects.extended_names
     yield "a pod", pod
     for entry in entries:
         if not entry.shared:

@@ -130,7 +130,8 @@ class Driver:
     def stop(self) -> None:
         """Go in the opposite order, and wait for calls in flight. What is prepared and published stays. Again is no error."""
         with self._once:
-            started, self._started = self._started, None
+            started = self._started
+            self._started = None
             if started:
                 started.close()
 

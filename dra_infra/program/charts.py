@@ -109,7 +109,8 @@ def with_charts(
     Raises:
         ProgramError: `helm-not-found`.
     """
-    objects, problems = [*program.objects], [*program.problems]
+    objects = [*program.objects]
+    problems = [*program.problems]
     made_up = [each.ref.name for each in program.objects if is_name_made_up(each.manifest)]
     looked_at: set[tuple[str, str]] = set()
     hidden: set[NotSeen] = set()

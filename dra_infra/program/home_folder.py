@@ -72,7 +72,8 @@ def remove(folder: Path) -> bool:
     try:
         os.fchmod(top, _OWN)
         # The program cannot guess these names.
-        prefix, numbers = secrets.token_hex(16), itertools.count()
+        prefix = secrets.token_hex(16)
+        numbers = itertools.count()
         names = (f"{prefix}-{number}" for number in numbers)
         waiting = _clear(top, top, names)
         while waiting:

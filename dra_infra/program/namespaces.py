@@ -102,7 +102,8 @@ def _succeeds_in_a_copy() -> bool:
 
 
 def _enter_user_namespace() -> bool:
-    user, group = os.geteuid(), os.getegid()
+    user = os.geteuid()
+    group = os.getegid()
     if not _unshare(_NEW_USER):
         return False
     try:

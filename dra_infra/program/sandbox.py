@@ -41,8 +41,12 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
 # include/uapi/linux/landlock.h; the numbers of the calls are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
-_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-_TRUNCATE, _IOCTL = 1 << 14, 1 << 15
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_TRUNCATE = 1 << 14
+_IOCTL = 1 << 15
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 _READ: Final = _EXECUTE | _READ_FILE | _READ_DIR
 _RIGHTS_OF_ABI: Final = {1: 13, 2: 14, 3: 15, 4: 15}
@@ -125,7 +129,8 @@ def hold_signals() -> bool:
 
 def _restrict_self(attributes: bytes) -> bool:
     """Enter a Landlock domain without rules."""
-    pointer, size = ctypes.create_string_buffer(attributes, len(attributes)), ctypes.c_size_t(len(attributes))
+    pointer = ctypes.create_string_buffer(attributes, len(attributes))
+    size = ctypes.c_size_t(len(attributes))
     ruleset = _call(_CREATE_RULESET, pointer, size, ctypes.c_uint32(0))
     if ruleset < 0:
         return False

@@ -66,7 +66,8 @@ def read_stand_ins(root: Path) -> StandIns:
                 f"there is no key {key!r}",
                 f"write {near}:" if near else "it has outputs and objects",
             )
-    outputs, objects = settings.get("outputs") or {}, settings.get("objects") or []
+    outputs = settings.get("outputs") or {}
+    objects = settings.get("objects") or []
     if not isinstance(outputs, Mapping) or not isinstance(objects, list):
         raise _refused(SETTINGS, "outputs is a mapping of stacks to files, objects a list of files", _HINT)
     if len(outputs) + len(objects) > MOST_FILES:
@@ -144,7 +145,8 @@ def _check_file(file: Path, root: Path) -> None:
 
 def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
     metadata = mapping(manifest.get("metadata"))
-    namespace, name = metadata.get("namespace") or "default", metadata.get("name")
+    namespace = metadata.get("namespace") or "default"
+    name = metadata.get("name")
     return str(manifest.get("apiVersion")), str(manifest.get("kind")), str(namespace), str(name)
 
 

@@ -71,13 +71,17 @@ def explain(
         return ProgramError([mask.problem(problem.at(problem.place or place)) for problem in error.problems])
     path = place.file if place else "program"
     if isinstance(error, ProgramTimeoutError):
-        code, message = "program-timeout", f"the program did not end within {limit:g} s"
+        code = "program-timeout"
+        message = f"the program did not end within {limit:g} s"
         hint = "it was at this line; --timeout gives it more time"
     elif isinstance(error, SystemExit):
-        code, message = "program-exited", f"the program ended itself with {_cut(mask.text(repr(error.code)))}"
+        code = "program-exited"
+        message = f"the program ended itself with {_cut(mask.text(repr(error.code)))}"
         hint = "a Pulumi program ends by reaching its last line"
     else:
-        code, message, hint = "program-raised", _describe(error, mask), _hint(error)
+        code = "program-raised"
+        message = _describe(error, mask)
+        hint = _hint(error)
     if isinstance(error, SyntaxError):
         place = Place(
             file=_relative(error.filename or path, root), line=error.lineno or 0, column=error.offset or 0
@@ -133,7 +137,8 @@ def run_file(program: Path) -> None:
     before = set(sys.modules)
     directory = Path.cwd()
     sys.path.insert(0, path)
-    arguments, sys.argv = sys.argv, [str(program)]
+    arguments = sys.argv
+    sys.argv = [str(program)]
     try:
         os.chdir(path)
         runpy.run_path(str(program), run_name="__main__")

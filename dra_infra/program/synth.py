@@ -141,7 +141,9 @@ def _run_in_context(
 
     def observed() -> Any:
         nonlocal problems, targets, elsewhere
-        problems, targets, elsewhere = problems_of_run(), targets_of_run(), classes_elsewhere_of_run()
+        problems = problems_of_run()
+        targets = targets_of_run()
+        elsewhere = classes_elsewhere_of_run()
         try:
             return body()
         except Exception as error:
@@ -175,7 +177,8 @@ def _with_trace(error: BaseException, calls: Any) -> BaseException:
 def _collect(
     project: Project, monitor: Any, problems: tuple[Problem, ...], targets: Mapping[str, ClusterTarget]
 ) -> Program:
-    objects, releases = [], []
+    objects = []
+    releases = []
     of_kubernetes = [
         each for each in monitor.registrations.values() if each.custom and is_of_kubernetes(each.type)
     ]

@@ -69,7 +69,8 @@ class Transforms:
     async def apply(self, chosen: Sequence[str], request: Any) -> None:
         """Call the transforms one after the other, and put what they make of the resource into its registration."""
         assert self._callbacks is not None  # noqa: S101  (a token comes from them)
-        properties, options = _as_outputs(request.object), _options_of(request)
+        properties = _as_outputs(request.object)
+        options = _options_of(request)
         for token in chosen:
             asked = resource_pb2.TransformRequest(
                 type=request.type,

@@ -290,7 +290,8 @@ def _toleration(toleration: Mapping[str, Any]) -> Said:
 
 
 def _constraint(constraint: Mapping[str, Any]) -> Said:
-    kind, name = MatchAttribute, constraint.get("matchAttribute")
+    kind = MatchAttribute
+    name = constraint.get("matchAttribute")
     if name is None:
         kind, name = DistinctAttribute, constraint.get("distinctAttribute")  # type: ignore[assignment]
     if not isinstance(name, str):

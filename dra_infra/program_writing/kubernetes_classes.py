@@ -145,7 +145,8 @@ def _plain_type(kind: Any) -> tuple[Any, Mapping[str, Any]]:
 
 def _misfits(value: Any, kind: Any, path: str) -> Iterator[str]:
     kind, known = _plain_type(kind)
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if isinstance(value, list) and origin in (list, Sequence):
         for index, each in enumerate(value):
             yield from _misfits(each, arguments[0], f"{path}[{index}]")

@@ -374,7 +374,8 @@ class _Writer:
     def _variable(self, name: str) -> str:
         stem = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_") or "object"
         stem = f"_{stem}" if stem[0].isdigit() else stem
-        number, found = 1, stem
+        number = 1
+        found = stem
         while found in self._variables:
             number += 1
             found = f"{stem}_{number}"
@@ -390,7 +391,8 @@ class _Attaching:
     """Attaches the claims of the program to the pod specs of one object."""
 
     def __init__(self, writer: _Writer, name: str, namespace: str, statement: _Statement) -> None:
-        self._writer, self._name = writer, name
+        self._writer = writer
+        self._name = name
         self._claims = writer.claims_of(namespace)
         self._statement = statement
 

@@ -73,7 +73,8 @@ def write(code: Any, *, depth: int = 0, used: int = 0, behind: int = 0) -> str:
     line = _on_one_line(code)
     if line is not None and used + len(line) + behind <= WIDTH:
         return line
-    inner, outer = _INDENT * (depth + 1), _INDENT * depth
+    inner = _INDENT * (depth + 1)
+    outer = _INDENT * depth
 
     def item(head: str, value: Any) -> str:
         return f"{inner}{head}{write(value, depth=depth + 1, used=len(inner) + len(head), behind=1)},\n"

@@ -106,7 +106,11 @@ def _is_guard(parts: list[str], index: int) -> bool:
 
 def _split(text: str, operator: str) -> list[str]:
     """The parts of *text* between operators that are in no parentheses and no string."""
-    parts, start, depth, quoted, index = [], 0, 0, False, 0
+    parts = []
+    start = 0
+    depth = 0
+    quoted = False
+    index = 0
     while index < len(text):
         letter = text[index]
         if quoted and letter == "\\":

@@ -208,7 +208,8 @@ def _opcodes(old: list[str], new: list[str]) -> Sequence[_Opcode]:
     end = 0
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    i, j = len(old) - end, len(new) - end
+    i = len(old) - end
+    j = len(new) - end
     return [
         ("equal", 0, start, 0, start),
         ("replace", start, i, start, j),
@@ -266,7 +267,8 @@ def _find_paths(lines: list[str]) -> list[str]:
         return []
     root = pyyaml.compose("\n".join(lines) + "\n", Loader=pyyaml.CSafeLoader)
     starts = dict(_walk(root, "")) if root is not None else {}
-    paths, current = [], ""
+    paths = []
+    current = ""
     for number in range(len(lines)):
         current = starts.get(number, current)
         paths.append(current)

@@ -89,9 +89,11 @@ def choose_colors(
     of_teams = [teams.get(owner, "") for owner in owners]
     namespaces = [owner.namespace for owner in owners]
     if all(of_teams) and len(set(of_teams)) > 1:
-        by, names = "team", of_teams
+        by = "team"
+        names = of_teams
     elif len(set(namespaces)) > 1:
-        by, names = "namespace", namespaces
+        by = "namespace"
+        names = namespaces
     devices: Counter[str] = Counter()
     for index, name in enumerate(names):
         devices[name] += held.get(index, 0)

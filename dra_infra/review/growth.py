@@ -116,7 +116,8 @@ def compare_growth(
     """
     if after is None or after.growth is None:
         return None
-    old, new = before.growth if before else None, after.growth
+    old = before.growth if before else None
+    new = after.growth
     sides = _Side.of(old, base), _Side.of(new, head)
     keys = {key for side in sides if side is not None for key in side.rows}
     rows = []

@@ -79,7 +79,8 @@ def embed_diffs(changes: Iterable[Change]) -> EmbeddedDiffs:
     left_out: set[int] = set()
     numbers: dict[tuple[str, str], int] = {}
     later: dict[int, list[int]] = {}
-    inline_left, data_left = INLINE_LINES, DATA_CHARACTERS
+    inline_left = INLINE_LINES
+    data_left = DATA_CHARACTERS
     for position, change in enumerate(changes):
         lines = tuple(_lines(change))
         if len(lines) <= inline_left:

@@ -89,7 +89,8 @@ _CONTAINER_FIELDS: Final = (
 
 def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """The fields whose change makes the provider replace the object, in a fixed order; empty for an update."""
-    group, kind = group_of(after), str(after.get("kind", ""))
+    group = group_of(after)
+    kind = str(after.get("kind", ""))
     fields = (*_METADATA, *_REPLACING.get((group, kind), ()))
     changed = [path for path in fields if get_field(before, path) != get_field(after, path)]
     if (group, kind) == ("", "Pod"):
@@ -167,7 +168,8 @@ def find_immutable_fields(
         after: The object that is sent.
         releases: The servers that have to take it; None takes the oldest and the newest supported minor.
     """
-    group, kind = group_of(after), str(after.get("kind", ""))
+    group = group_of(after)
+    kind = str(after.get("kind", ""))
     if group == "resource.k8s.io":
         return _find_refused_by_server(before, after, releases or ClusterTarget().releases)
     fields = _IMMUTABLE.get((group, kind), ())

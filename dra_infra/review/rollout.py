@@ -362,7 +362,9 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
         return find_exchange(ref, old.objects[ref].manifest, new.objects[ref].manifest, *parts)
     if ref.kind not in ROLLING_KINDS:
         return None
-    manifest, replicas, before = new.objects[ref].manifest, new.pods[ref].replicas, old.pods[ref].replicas
+    manifest = new.objects[ref].manifest
+    replicas = new.pods[ref].replicas
+    before = old.pods[ref].replicas
     waits = (
         get_field(manifest, "spec.paused") is True
         or get_field(manifest, "spec.updateStrategy.type") == "OnDelete"
@@ -381,10 +383,12 @@ def _find_rollover(ref: ObjectRef, old: ProgramIndex, new: ProgramIndex) -> Roll
     if ref.kind == "StatefulSet":
         partition = get_field(manifest, "spec.updateStrategy.rollingUpdate.partition")
         kept = min(int(partition), replicas) if isinstance(partition, (int, float)) else 0
-        rollout, running = Rollout(surge=0, unavailable=1), min(before, replicas)
+        rollout = Rollout(surge=0, unavailable=1)
+        running = min(before, replicas)
     else:
         # A new number of replicas goes to the old pods first: `scale` in pkg/controller/deployment/sync.go.
-        rollout, running = Rollout.of(manifest, replicas), replicas
+        rollout = Rollout.of(manifest, replicas)
+        running = replicas
     return Rollover(
         old=ref,
         new=renamed,

@@ -139,7 +139,8 @@ class Running:
         first: dict[Key, str] = {}
         made: dict[tuple[Key, str], PodTemplate] = {}
         for pod, node in _foreign_pods(self, own) if tainted or removed or drained else ():
-            key, makers = _key(pod), self.owners_of(_key(pod))[1:]
+            key = _key(pod)
+            makers = self.owners_of(_key(pod))[1:]
             of_node = bool(makers) and makers[0][0] in ("DaemonSet", "Node")
             if key not in tainted and node not in removed and (node not in drained or of_node):
                 continue
@@ -240,7 +241,8 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
     devices, shares = _find_devices(running, own | released)
     amounts = defaultdict[str, Counter[str]](Counter)
     pods: list[tuple[str, PodShape]] = []
-    grouped, unreadable = Counter[tuple[str, str]](), 0
+    grouped = Counter[tuple[str, str]]()
+    unreadable = 0
     for pod, node in _foreign_pods(running, own):
         if group := get_field(pod, "spec.schedulingGroup.podGroupName"):
             grouped[_key(pod)[1], str(group)] += 1
@@ -271,7 +273,8 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
 
 def _without_users(running: Running, claim: Mapping[str, Any], own: Set[Key]) -> Mapping[str, Any]:
     """The claim without its users that are the programs' own pods, for these are placed anew."""
-    status, namespace = mapping(claim.get("status")), _key(claim)[1]
+    status = mapping(claim.get("status"))
+    namespace = _key(claim)[1]
     pods = ((each, ("Pod", namespace, str(each.get("name")))) for each in mappings(status.get("reservedFor")))
     users = [each for each, pod in pods if own.isdisjoint(running.owners_of(pod))]
     return {**claim, "status": {**status, "reservedFor": users}}

@@ -141,7 +141,8 @@ def runs_once(manifest: Mapping[str, Any]) -> bool:
 
 def _is_of_others(manifest: Mapping[str, Any], sets: Collection[tuple[str, str]]) -> bool:
     kind, namespace, name = as_owner(manifest)
-    managers, (stem, _, number) = managers_of(manifest), name.rpartition("-")
+    managers = managers_of(manifest)
+    (stem, _, number) = name.rpartition("-")
     of_set = kind == "PersistentVolumeClaim" and (namespace, stem) in sets and number.isdigit()
     return bool(
         value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")
@@ -186,7 +187,8 @@ def _leave_out(
 ) -> Migrated:
     plain = without_written(manifest)
     (done,) = migrate_objects([plain], settings)
-    (kind, _, name), at = owner, "metadata.ownerReferences"
+    (kind, _, name) = owner
+    at = "metadata.ownerReferences"
     if done.manifest is plain:
         return Migrated(manifest=manifest) if is_there else replace(done, manifest=manifest)
     if is_there:
@@ -204,7 +206,8 @@ def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         return manifest
     kept = _without(metadata, _WRITTEN)
     _narrow(kept, "annotations", lambda held: _without(held, _ANNOTATIONS))
-    kind, is_manual = manifest.get("kind"), value_at(manifest, "spec", "manualSelector") is True
+    kind = manifest.get("kind")
+    is_manual = value_at(manifest, "spec", "manualSelector") is True
     names = ("kubernetes.io/metadata.name",) if kind == "Namespace" else _OF_JOBS if kind == "Job" else ()
     _narrow(kept, "labels", lambda held: _without(held, () if is_manual else names))
     if isinstance(kept.get("finalizers"), list):

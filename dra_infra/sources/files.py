@@ -170,7 +170,8 @@ def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
     """`program-not-read` where *source* is the `Pulumi.yaml` of a program; *hint* has its folder for `{folder}`."""
     if Path(source.file).name in ("Pulumi.yaml", "Pulumi.yml") and source.manifest.get("runtime"):
         message = "this is a program, and what it makes is not in its files"
-        hint, place = hint.format(folder=Path(source.file).parent.as_posix()), source.place("runtime")
+        hint = hint.format(folder=Path(source.file).parent.as_posix())
+        place = source.place("runtime")
         yield Problem(path="runtime", code=NOT_READ, message=message, hint=hint, place=place)
 
 
@@ -192,7 +193,8 @@ def files_in(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[Path 
     if not os.path.isdir(path):  # noqa: PTH112
         yield path
         return
-    found, refused = False, list[OSError]()
+    found = False
+    refused = list[OSError]()
     # Links to folders are not followed, so that a circle of them ends.
     for folder, folders, names in os.walk(path, onerror=refused.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -274,13 +276,16 @@ def _read_json_documents(file: str, text: str, whole: str) -> Iterator[SourceObj
     if not has_markers(text):
         yield from _read_json(file, text, whole)
         return
-    line, counted, budget = 0, 0, [MAX_NODES]
+    line = 0
+    counted = 0
+    budget = [MAX_NODES]
     for start, end in split_documents(text):
         line += text.count("\n", counted, start)
         counted = start
         part = text[start:end]
         # As many blanks as the marker has signs, so that columns are those of the file.
-        plain, left = part.replace("---", "   ", 1) if part.startswith("---") else part, budget[0]
+        plain = part.replace("---", "   ", 1) if part.startswith("---") else part
+        left = budget[0]
         found = list(_read_json(file, plain, whole, line, budget))
         if any(isinstance(each, Problem) for each in found):
             budget[0] = left
@@ -293,7 +298,9 @@ def _read_json_documents(file: str, text: str, whole: str) -> Iterator[SourceObj
 def _read_json(
     file: str, text: str, whole: str, first_line: int = 0, budget: list[int] | None = None
 ) -> Iterator[SourceObject | Problem]:
-    line, counted, begin = first_line, 0, 0
+    line = first_line
+    counted = 0
+    begin = 0
     for start, end, value in read_json(text, budget):
         line += text.count("\n", counted, start)
         begin = text.rfind("\n", counted, start) + 1 or begin

@@ -277,7 +277,8 @@ def build_side(
 
 def lend_dependencies(head: Path, base: Path) -> None:
     """Give the base the downloaded charts of the head, which are not committed, where both lock the same ones."""
-    charts, lock = head / "charts", head / "Chart.lock"
+    charts = head / "charts"
+    lock = head / "Chart.lock"
     with contextlib.suppress(OSError):
         same = lock.read_bytes() == (base / "Chart.lock").read_bytes()
         if same and charts.is_dir() and not (base / "charts").exists():

@@ -128,7 +128,8 @@ def is_part(manifest: Mapping[str, Any]) -> str:
     steps = _POD_SPECS.get((version, str(manifest.get("kind"))))
     if steps is None:
         return ""
-    at, spec = ".".join(steps), mapping(value_at(manifest, *steps))
+    at = ".".join(steps)
+    spec = mapping(value_at(manifest, *steps))
     if version == "apps/v1" and not value_at(manifest, "spec", "selector"):
         return "spec has no selector"
     return next(
@@ -232,7 +233,8 @@ def _is_kustomization(source: SourceObject) -> bool:
 def _with_inline(done: Migrated, manifest: Mapping[str, Any], settings: Settings) -> Migrated:
     """The outcome of a kustomization, with that of the patches that are written in it."""
     remarks: list[Remark] = []
-    budget, inline = [MAX_NODES], []
+    budget = [MAX_NODES]
+    inline = []
     for path, text, is_inline in patches_in(manifest):
         if not is_inline:
             continue

@@ -67,7 +67,8 @@ def ask_program(
         for domain in manifests
         if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
     ]
-    needed, causes = [], [*_find_unusable(used, template.replicas or 0)]
+    needed = []
+    causes = [*_find_unusable(used, template.replicas or 0)]
     for entry in template.claims:
         kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
         name = str(entry.claim_name or entry.template_name or "")
@@ -138,7 +139,8 @@ def _choose(subject: ObjectRef, templates: Sequence[PodTemplate], part: str) -> 
 
 
 def _claims(found: Sequence[Manifest], around: ClusterContext) -> tuple[list[AskedClaim], list[Problem]]:
-    claims, causes = list[AskedClaim](), list[Problem]()
+    claims = list[AskedClaim]()
+    causes = list[Problem]()
     for manifest in found:
         ref = ref_of(manifest)
         spec = manifest.get("spec")

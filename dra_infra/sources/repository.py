@@ -269,7 +269,8 @@ def _open(directory: Path, top: Path) -> git.Layout:
     opened = git.open_repository(top)
     if isinstance(opened, git.Layout):
         return opened
-    message, hint = f"is in {top}, which git does not read: {opened.reason}", "run `git status` there"
+    message = f"is in {top}, which git does not read: {opened.reason}"
+    hint = "run `git status` there"
     if "dubious ownership" in opened.reason:
         message = "is in a repository of another user, which git does not read"
         hint = f"run `git config --global --add safe.directory {top}` first"

@@ -120,7 +120,8 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     text = text.replace("\r\n", "\n") if is_dos else text
     (data,) = [each.data for each in read_documents(text)]
     new, added = _replace(data, replacements)
-    changed, why_anew = text, ""
+    changed = text
+    why_anew = ""
     if new is None:
         # What stands at the top, such as a licence, is of the file.
         header = _HEADER.match(text) if replacements[0].source.document.first_line == 0 else None

@@ -95,7 +95,8 @@ def read_target(on: object, gpu: object, *, gpus: int) -> tuple[list[Problem], N
 
 def largest_pod(gpus: int, rack: System) -> int | None:
     """GPUs of each pod when so many GPUs are split evenly over nodes of a rack, one pod each; None where it cannot be."""
-    a_node, nodes = rack.gpus_per_node or 0, rack.nodes_per_rack or 0
+    a_node = rack.gpus_per_node or 0
+    nodes = rack.nodes_per_rack or 0
     return next((each for each in range(a_node, 0, -1) if not gpus % each and gpus // each <= nodes), None)
 
 
@@ -189,7 +190,8 @@ def larger_than_group(gpus: int, gpus_per_pod: int) -> Problem:
 
 def uneven(target: NvlinkTarget, gpus: int, gpus_per_pod: int | None, rack: System) -> Problem:
     """The group is no whole number of pods of one size, of which a rack has room for one on each node."""
-    a_node, nodes = rack.gpus_per_node or 1, rack.nodes_per_rack or 1
+    a_node = rack.gpus_per_node or 1
+    nodes = rack.nodes_per_rack or 1
     sizes = range(1, a_node + 1) if gpus_per_pod is None else (gpus_per_pod,)
     works = sorted({size * pods for size in sizes for pods in range(1, nodes + 1)})
     near = [*[each for each in works if each < gpus][-1:], *[each for each in works if each > gpus][:1]]

@@ -61,7 +61,8 @@ def check_pod_security_argument(given: object) -> Iterator[Problem]:
             yield from _check_level(f"pod_security.{mode}", level)
         if version is None:
             continue
-        path, hint = f"pod_security.{mode}_version", f'write {mode}_version="v1.37", or leave it out'
+        path = f"pod_security.{mode}_version"
+        hint = f'write {mode}_version="v1.37", or leave it out'
         if not isinstance(version, str):
             yield wrong_plain_type(path, version, "a text", hint)
         elif not is_version(version):

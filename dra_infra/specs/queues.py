@@ -250,7 +250,9 @@ def _check_source(source: _Source, target: ClusterTarget) -> Iterator[Problem]:
     is_right: Callable[[str], object] = names.split_qualified_name
     kind, gate = "capacity", "DRAConsumableCapacity"
     if isinstance(source, CounterSource):
-        kind, gate, is_right = "counter", "DRAPartitionableDevices", names.is_dns_label
+        kind = "counter"
+        gate = "DRAPartitionableDevices"
+        is_right = names.is_dns_label
     if not isinstance(name, str) or not is_right(name):
         message = f"{shorten(name)} is no name of a {kind}"
         told = 'write it as the driver does: "memory"'
@@ -258,7 +260,8 @@ def _check_source(source: _Source, target: ClusterTarget) -> Iterator[Problem]:
     yield from check_gate("name", f"a {kind} of devices that the driver publishes", gate, target)
     yield from check_driver_name(source.driver)
     yield from compile_selectors(source.select)[0]
-    path, classes = "device_classes", source.device_classes
+    path = "device_classes"
+    classes = source.device_classes
     if not is_list(classes) or not classes:
         yield wrong_type(path, classes, "a list of classes", 'write device_classes=["mig.nvidia.com"]')
     elif len(classes) > _MOST_CLASSES:
@@ -296,7 +299,8 @@ def _check_resources(resources: object, quota: object, sources: object) -> Itera
     if classes + charged > MOST_MAPPINGS:
         path, told = "quota", "give the classes that nobody queues for a ResourceQuota only"
         if charged > MOST_MAPPINGS:
-            path, told = "sources", f"one source takes up to {_MOST_CLASSES} classes: leave out the others"
+            path = "sources"
+            told = f"one source takes up to {_MOST_CLASSES} classes: leave out the others"
         message = f"{classes + charged} classes and sources, and Kueue's configuration has at most {MOST_MAPPINGS} mappings"
         yield Problem(path=path, code="too-many-items", message=message, hint=told)
     if classes + len(resources) > _MOST_RESOURCES:

@@ -135,7 +135,8 @@ def _read(written: SceneFolder) -> Iterator[str]:
 
 
 def _simulate(written: SceneFolder) -> Iterator[str]:
-    answer, printed = simulate(written.scene), written.ask("simulate", str(written.manifests), "--json")
+    answer = simulate(written.scene)
+    printed = written.ask("simulate", str(written.manifests), "--json")
     placement = answer.placement
     assert placement is not None
     expected = {
@@ -212,7 +213,8 @@ def _review(written: SceneFolder) -> Iterator[str]:
         "workloads": sorted((str(each.owner), each.after.verdict) for each in answer.workloads if each.after),
         "problems": sorted((each.code, each.severity) for each in answer.problems),
     }
-    joint, growth = printed.data["fleet"]["joint"], printed.data["growth"]
+    joint = printed.data["fleet"]["joint"]
+    growth = printed.data["growth"]
     told = {
         **printed.data,
         "exit code": printed.exit_code,

@@ -62,12 +62,14 @@ class Lab:
         cls, directory: Path, *, home: PulumiHome, namespace: str, environment: Mapping[str, str]
     ) -> Self:
         """Make an empty project with state of its own."""
-        project, state = directory / "project", directory / "state"
+        project = directory / "project"
+        state = directory / "state"
         stack = Stack(project, home=home, environment={"PULUMI_BACKEND_URL": state.as_uri(), **environment})
         lab = cls(stack=stack, namespace=namespace, home=home)
         lab.write("")
         # A new stack is the same files each time: the CLI makes them for the first project, the others get copies.
-        settings, made = f"Pulumi.{stack.name}.yaml", home.directory / "new-stack"
+        settings = f"Pulumi.{stack.name}.yaml"
+        made = home.directory / "new-stack"
         if not made.exists():
             state.mkdir()
             stack.init()

@@ -241,7 +241,8 @@ def test_state_folder_is_private(control_plane):
 def test_stop_leaves_no_process_and_no_folder(binaries):
     plane = ControlPlane(binaries=binaries, components=(parts.ETCD, parts.APISERVER))
     plane.start()
-    pids, folder = plane.pids.values(), plane.folder
+    pids = plane.pids.values()
+    folder = plane.folder
     assert all(is_running(pid) for pid in pids)
     plane.stop()
     assert not [pid for pid in pids if is_running(pid)]
@@ -273,7 +274,8 @@ def test_kill_of_the_supervisor_ends_the_servers(held_cluster):
 def test_exception_in_the_body_stops_the_control_plane(binaries):
     plane = ControlPlane(binaries=binaries, components=(parts.ETCD, parts.APISERVER))
     with contextlib.suppress(ZeroDivisionError), plane:
-        pids, folder = plane.pids.values(), plane.folder
+        pids = plane.pids.values()
+        folder = plane.folder
         raise ZeroDivisionError
     assert not [pid for pid in pids if is_running(pid)]
     assert not folder.exists()

@@ -281,7 +281,8 @@ def library_folder(edits: Edits, folder: Path) -> Path:
             (folder / name).symlink_to(mount.host_path)
     # nvidia-ctk leaves these names to its hook, which has a container's ldconfig make them.
     for name in ("libcuda.so", "libnvidia-ptxjitcompiler.so"):
-        soname, real = folder / f"{name}.1", next(iter(folder.glob(f"{name}.*.*")), None)
+        soname = folder / f"{name}.1"
+        real = next(iter(folder.glob(f"{name}.*.*")), None)
         if real and not soname.exists():
             soname.symlink_to(real)
     return folder

@@ -200,7 +200,8 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End all servers and remove the state folder; harmless when repeated."""
-        supervision, self._supervision = self._supervision, None
+        supervision = self._supervision
+        self._supervision = None
         self._layout = self._connection = None
         if supervision is not None:
             supervision.stop()

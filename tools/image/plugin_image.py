@@ -85,7 +85,8 @@ def build() -> Built:
     with cache.locked("plugin-image", lambda: None):
         python, packages = debian.choose()
         folder = cache.root().parent / "image"
-        name, key = image_name(), _key(packages)
+        name = image_name()
+        key = _key(packages)
         archive = folder / f"dra-infra-plugin-{key}.tar"
         is_there = archive.is_file()
         if not is_there:
@@ -100,7 +101,8 @@ def _make(archive: Path, name: str, python: str, packages: Sequence[debian.Packa
     debian.download(packages, folder / "packages")
     _forget_old(folder)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as scratch:
-        root, draft = Path(scratch) / "root", Path(scratch) / "image.tar"
+        root = Path(scratch) / "root"
+        draft = Path(scratch) / "image.tar"
         make_root(root, python, packages, folder / "packages")
         write(draft, root, name)
         draft.chmod(0o644)

@@ -45,7 +45,8 @@ class Tree:
         """
         tree = cls()
         for path in sorted(folder.rglob("*")):
-            name, found = str(path.relative_to(folder)), path.lstat()
+            name = str(path.relative_to(folder))
+            found = path.lstat()
             if stat.S_ISLNK(found.st_mode):
                 tree.add_link(name, str(path.readlink()))
             elif stat.S_ISDIR(found.st_mode):

@@ -44,7 +44,8 @@ class ClusterSession:
             # A preview needs no cluster, so this is no error yet.
             self.unreachable = str(reason)
             return
-        self._server, self.helm = server, helm
+        self._server = server
+        self.helm = helm
 
     def cancel(self) -> None:
         """Make everything that waits stop waiting."""

@@ -68,7 +68,8 @@ def must_force_preview(live: Json) -> bool:
 
 
 def _is_inherited(entry: Json) -> bool:
-    manager, operation = str(entry.get("manager")), entry.get("operation")
+    manager = str(entry.get("manager"))
+    operation = entry.get("operation")
     return not entry.get("subresource") and any(
         manager.startswith(beginning) and operation == inherited for beginning, inherited in INHERITED
     )

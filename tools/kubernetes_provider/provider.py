@@ -159,8 +159,10 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     ) -> provider_pb2.CreateResponse:
         if type_token(request.urn) == RELEASE:
             return self._releases.create(request, context)
-        kind, inputs = parse_token(type_token(request.urn)), values.decode(request.properties)
-        manager, body = field_manager(request.urn), values.reveal(inputs)
+        kind = parse_token(type_token(request.urn))
+        inputs = values.decode(request.properties)
+        manager = field_manager(request.urn)
+        body = values.reveal(inputs)
         with reporting(context, f"resource {request.urn} was not created"):
             if request.preview:
                 known = not self._session.unreachable and not values.has_unknown(inputs)
@@ -181,9 +183,11 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     ) -> provider_pb2.UpdateResponse:
         if type_token(request.urn) == RELEASE:
             return self._releases.update(request, context)
-        kind, inputs = parse_token(type_token(request.urn)), values.decode(request.news)
+        kind = parse_token(type_token(request.urn))
+        inputs = values.decode(request.news)
         stored = values.reveal(values.decode(request.olds))
-        manager, body = stored.get(FIELD_MANAGER_KEY) or field_manager(request.urn), values.reveal(inputs)
+        manager = stored.get(FIELD_MANAGER_KEY) or field_manager(request.urn)
+        body = values.reveal(inputs)
         namespace, name = parse_id(request.id)
         place: dict[str, Any] = {"namespace": namespace, "name": name, "manager": manager}
         with reporting(context, f"update of resource {request.urn} failed"):
@@ -205,7 +209,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     ) -> provider_pb2.ReadResponse:
         if type_token(request.urn) == RELEASE:
             return self._releases.read(request, context)
-        kind, inputs = parse_token(type_token(request.urn)), values.decode(request.inputs)
+        kind = parse_token(type_token(request.urn))
+        inputs = values.decode(request.inputs)
         stored = values.reveal(values.decode(request.properties))
         if self._session.unreachable and self._session.options.delete_unreachable:
             return provider_pb2.ReadResponse()
@@ -232,7 +237,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
         if type_token(request.urn) == RELEASE:
             self._releases.delete(request, context)
             return empty_pb2.Empty()
-        kind, inputs = parse_token(type_token(request.urn)), values.decode(request.old_inputs)
+        kind = parse_token(type_token(request.urn))
+        inputs = values.decode(request.old_inputs)
         if self._session.unreachable and self._session.options.delete_unreachable:
             return empty_pb2.Empty()
         namespace, name = parse_id(request.id)

@@ -66,7 +66,8 @@ def _wanted(live: Json) -> int:
 
 
 def _deployment(live: Json) -> Readiness:
-    status, conditions = live.get("status", {}), _conditions(live)
+    status = live.get("status", {})
+    conditions = _conditions(live)
     revision = (live["metadata"].get("annotations") or {}).get(REVISION)
     if not status or not revision or not _is_observed(live):
         return Readiness(ready=False, reasons=("the Deployment controller has not seen this change yet",))
@@ -111,7 +112,8 @@ def _daemon_set(live: Json) -> Readiness:
 
 
 def _job(live: Json) -> Readiness:
-    status, conditions = live.get("status", {}), _conditions(live)
+    status = live.get("status", {})
+    conditions = _conditions(live)
     failure = conditions.get("Failed", {})
     if _holds(conditions, "Failed") and failure.get("reason") in FATAL_JOB_REASONS:
         reason = f"[{failure['reason']}] {failure.get('message', '')}"
@@ -123,7 +125,8 @@ def _job(live: Json) -> Readiness:
 
 
 def _pod(live: Json) -> Readiness:
-    conditions, phase = _conditions(live), live.get("status", {}).get("phase")
+    conditions = _conditions(live)
+    phase = live.get("status", {}).get("phase")
     steps = ("PodScheduled", "Initialized", "Ready")
     return Readiness(
         ready=phase == "Succeeded" or all(_holds(conditions, step) for step in steps),

@@ -47,7 +47,8 @@ class ReleaseResource:
 
     def check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Complete the inputs; the chart is looked at when all of them are known, and its version written down."""
-        inputs, old = values.decode(request.news), values.reveal(values.decode(request.olds))
+        inputs = values.decode(request.news)
+        old = values.reveal(values.decode(request.olds))
         failures = [
             provider_pb2.CheckFailure(property=name, reason=reason)
             for name, reason in REFUSED.items()

@@ -44,7 +44,8 @@ def wait_until_ready(
         NotDoneError: It failed for good, time is up, or the user cancelled.
     """
     metadata = live["metadata"]
-    namespace, name = metadata.get("namespace", ""), metadata["name"]
+    namespace = metadata.get("namespace", "")
+    name = metadata["name"]
     for remaining in _pauses(seconds, cancelled):
         readiness = assess(live)
         if readiness.ready:

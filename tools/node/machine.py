@@ -78,7 +78,8 @@ def numbered(on_wait: Callable[[], None]) -> Iterator[tuple[int, int]]:
                 break
         else:
             on_wait()
-            number, file = 0, files.enter_context(_lock_file(0).open("w"))
+            number = 0
+            file = files.enter_context(_lock_file(0).open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
         yield number, file.fileno()
 

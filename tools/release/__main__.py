@@ -47,7 +47,8 @@ def check(*, tag: str | None, with_image: bool) -> None:
     Raises:
         ToolError: When something is not as it has to be; `dist/` is as it was then.
     """
-    version, tracked = sources.version(), sources.tracked()
+    version = sources.version()
+    tracked = sources.tracked()
     notes = notes_of(tag, version, (sources.ROOT / "CHANGELOG.md").read_text())
     print(f"version {version}, from {len(tracked)} tracked files", flush=True)
     if left_out := sources.untracked():
@@ -107,7 +108,8 @@ def build(home: Path, otherwise: Mapping[str, str], *, with_image: bool) -> Path
         ToolError: When something cannot be built.
     """
     started = time.monotonic()
-    copy, artefacts = home / "sources", home / "artefacts"
+    copy = home / "sources"
+    artefacts = home / "artefacts"
     artefacts.mkdir(parents=True)
     sources.copy(copy)
     command = [

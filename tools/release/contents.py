@@ -62,7 +62,8 @@ def check_wheel_of_sdist(sdist: Path, wheel: Path) -> None:
         ToolError: When it is another one than *wheel*.
     """
     with tempfile.TemporaryDirectory(prefix="dra-infra-sdist-") as folder:
-        place, built = Path(folder), Path(folder) / "built"
+        place = Path(folder)
+        built = Path(folder) / "built"
         built.mkdir()
         with tarfile.open(sdist) as opened:
             opened.extractall(place, filter="data")

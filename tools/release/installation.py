@@ -28,7 +28,8 @@ def check(wheel: Path, requirements: Path, example: Path, version: str) -> list[
     uv = Path(sys.executable).parent / "uv"
     with tempfile.TemporaryDirectory(prefix="dra-infra-installed-") as folder:
         home = Path(folder)
-        python, command = home / "venv/bin/python", home / "venv/bin/dra-infra"
+        python = home / "venv/bin/python"
+        command = home / "venv/bin/dra-infra"
         _run([uv, "venv", "--quiet", "--python", sys.executable, home / "venv"], home)
         install: list[str | Path] = [uv, "pip", "install", "--quiet", "--python", python]
         _run([*install, "--require-hashes", "--requirement", requirements], home)

@@ -46,7 +46,8 @@ def commit_time(root: Path = ROOT) -> int:
 def copy(folder: Path, root: Path = ROOT) -> None:
     """Copy what git tracks into *folder*, with the bit that makes a file a program, and with no other mode or time."""
     for name in tracked(root):
-        source, target = root / name, folder / name
+        source = root / name
+        target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_symlink():
             target.symlink_to(source.readlink())

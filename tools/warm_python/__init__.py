@@ -36,7 +36,8 @@ def warm_python(directory: Path, *modules: str) -> Iterator[Path]:
     Raises:
         ToolError: The server did not start.
     """
-    address, command = directory / "warm", directory / "warm-python"
+    address = directory / "warm"
+    command = directory / "warm-python"
     server = subprocess.Popen(
         [sys.executable, "-u", "-P", str(_HERE / "server.py"), str(address), *modules],
         stdin=subprocess.PIPE,

@@ -78,7 +78,9 @@ class JsonReader:
             finally:
                 self._trail = ()
         type_ = self.instead.get(type_, type_)
-        fields, struct, trail = known_fields(type_, self.minor), self._struct, self._trail
+        fields = known_fields(type_, self.minor)
+        struct = self._struct
+        trail = self._trail
         known: dict[str, Any] = {}
         for name, value in manifest.items():
             below = f"{path}.{name}" if path else str(name)
@@ -91,7 +93,8 @@ class JsonReader:
             read = self._read_value(field.value, value, below)
             if read is not _ABSENT:
                 known[name] = read
-        self._struct, self._trail = struct, trail
+        self._struct = struct
+        self._trail = trail
         return known
 
     def _embedding(self, field: FieldShape) -> tuple[str, ...]:

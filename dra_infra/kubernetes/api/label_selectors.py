@@ -39,7 +39,8 @@ def _matches_term(term: Mapping[str, Any], labels: Mapping[str, str], name: str)
 def meets_node_requirement(requirement: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Checks that labels meet a NodeSelectorRequirement."""
     value = labels.get(str(requirement.get("key")))
-    operator, values = requirement.get("operator"), read_texts(requirement.get("values"))
+    operator = requirement.get("operator")
+    values = read_texts(requirement.get("values"))
     match operator:
         case "Gt":
             return _compares(value, values, above=True)

@@ -179,7 +179,11 @@ def _parse(text: str) -> Quantity:
     match = _SHAPE.fullmatch(text)
     if not text or match is None:
         raise ValueError(FORMAT_WRONG)
-    sign, zeros, whole, fraction, suffix = match[1], match[2], match[3], match[4] or "", match[5]
+    sign = match[1]
+    zeros = match[2]
+    whole = match[3]
+    fraction = match[4] or ""
+    suffix = match[5]
     base, exponent, scientific = _interpret(suffix)
     # Go counts a missing whole part as one digit: `.5Gi`, and even `Gi` alone, which is zero.
     digits = (whole or "0") + fraction
@@ -254,14 +258,19 @@ def print_amount(value: Fraction, *, base: int, scientific: bool) -> str:
     if not value:
         return "0"
     if base == 2 and abs(value) >= 1024 and value.denominator == 1:
-        number, power = value.numerator, 0
+        number = value.numerator
+        power = 0
         while number % 1024 == 0:
-            number, power = number // 1024, power + 1
+            number = number // 1024
+            power = power + 1
         return f"{number}{_BINARY_SUFFIXES.get(power, '')}"
-    number, exponent = int(value * NANO), -9
+    number = int(value * NANO)
+    exponent = -9
     while number % 10 == 0:
-        number, exponent = number // 10, exponent + 1
-    number, exponent = number * 10 ** (exponent % 3), exponent - exponent % 3
+        number = number // 10
+        exponent = exponent + 1
+    number = number * 10 ** (exponent % 3)
+    exponent = exponent - exponent % 3
     if scientific:
         return f"{number}e{exponent}" if exponent else str(number)
     # Go has no suffix above E and then prints none at all; the server does store that.

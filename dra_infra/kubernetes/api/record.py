@@ -338,7 +338,8 @@ def _read(annotation: Any) -> tuple[ValueShape, bool, Embedded | None]:
 
 
 def _plain(annotation: Any, go_type: GoType | None) -> ValueShape:
-    origin, arguments = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
     if origin is list:
         item = _read(arguments[0])[0]
         return ValueShape(JsonType.LIST, f"[]{item.go_name}", item)

@@ -267,7 +267,8 @@ class WorkloadKind:
         unmodelled = self.find_set(manifest)
         for part in self.parts:
             for found, holder in part.find(manifest):
-                stars, places = _stars(part.path, found), dict[str, str]()
+                stars = _stars(part.path, found)
+                places = dict[str, str]()
                 spec = holder if part.is_spec else holder.get("spec")
                 if part.composed:
                     spec, places = part.compose(manifest, stars)
@@ -345,7 +346,8 @@ def _of_kubernetes(
 ) -> WorkloadKind:
     parts = (PodPart(path=read_steps(path), numbers=numbers, each_node=each_node),)
     unmodelled = ((("spec", "suspend"), SUSPENDED),) if group == "batch" else ()
-    kept, anew = _KEEPING.get(kind, ""), kind in ("Job", "Pod")
+    kept = _KEEPING.get(kind, "")
+    anew = kind in ("Job", "Pod")
     return WorkloadKind(
         group=group, kind=kind, version="v1", parts=parts, unmodelled=unmodelled, keeps_pods=kept, anew=anew
     )

@@ -140,7 +140,8 @@ def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
 
 def count_object(manifest: Mapping[str, Any]) -> Use:
     """Counts an object where quotas count its kind; pods and claims, which use more, are counted by themselves."""
-    group, kind = str(manifest.get("apiVersion")).rpartition("/")[0], str(manifest.get("kind")).lower()
+    group = str(manifest.get("apiVersion")).rpartition("/")[0]
+    kind = str(manifest.get("kind")).lower()
     # The plural that UnsafeGuessKindToResource guesses; Endpoints, its one exception, are counted by a wrong name.
     plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}{'es' if kind.endswith('s') else 's'}"
     return Counter({f"count/{plural}.{group}".removesuffix("."): 1})
@@ -315,7 +316,8 @@ class Quotas:
         containers = [] if mapping(spec.get("resources")) else read_containers(spec)
         for name, limits in sorted(self._hard.get(namespace or "default", {}).items()):
             for key in sorted(_WANTED & limits.keys()):
-                resource, is_limit = key.rpartition(".")[2], key.startswith("limits.")
+                resource = key.rpartition(".")[2]
+                is_limit = key.startswith("limits.")
                 for each in containers:
                     if resource not in (each.limits if is_limit else each.requests):
                         silent = (

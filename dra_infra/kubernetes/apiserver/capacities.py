@@ -68,7 +68,8 @@ def check_capacities(
 def _check_policy(
     most: Amount, policy: CapacityRequestPolicy, path: str, release: Release
 ) -> Iterator[FieldError]:
-    options, bounds = policy.valid_values or (), policy.valid_range
+    options = policy.valid_values or ()
+    bounds = policy.valid_range
     if options and bounds is not None:
         told = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
         yield forbidden("policy.one-of", path, told)
@@ -92,7 +93,8 @@ def _check_options(
 ) -> Iterator[FieldError]:
     for index in range(len(options) - 1):
         if options[index].compare(options[index + 1]) > 0:
-            shown, told = str(options[index + 1]), "values must be sorted in ascending order"
+            shown = str(options[index + 1])
+            told = "values must be sorted in ascending order"
             yield invalid("policy.values-sorted", f"{path}[{index + 1}]", shown, told)
     has_default = False
     if len(options) > MAX_OPTIONS:

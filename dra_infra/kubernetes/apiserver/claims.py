@@ -185,7 +185,8 @@ def check_toleration(
     covered = not generated
     if toleration.key:
         for told in names.label_key(toleration.key, noun=noun, unit=unit):
-            at, origin = f"{path}.key", "format=k8s-label-key"
+            at = f"{path}.key"
+            origin = "format=k8s-label-key"
             yield invalid("toleration.key", at, toleration.key, told, origin=origin, covered=covered)
     if toleration.operator not in _OPERATORS:
         at = f"{path}.operator"

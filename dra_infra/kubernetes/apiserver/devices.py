@@ -138,7 +138,8 @@ def _check_bindings(
     conditions: Sequence[str] | None, failures: Sequence[str] | None, path: str, release: Release
 ) -> Iterator[FieldError]:
     """Check both lists; *path* is that of the device."""
-    ready, failed = f"{path}.bindingConditions", f"{path}.bindingFailureConditions"
+    ready = f"{path}.bindingConditions"
+    failed = f"{path}.bindingFailureConditions"
     for items, at in ((conditions, ready), (failures, failed)):
         yield from check_items(
             items,
@@ -275,12 +276,14 @@ def _check_nodes(device: Device, path: str, release: Release) -> Iterator[FieldE
 
 
 def _same_capacity(old: Device, new: Device) -> bool:
-    before, after = old.capacity or {}, new.capacity or {}
+    before = old.capacity or {}
+    after = new.capacity or {}
     return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
 
 
 def _same_taints(old: Device, new: Device) -> bool:
-    before, after = old.taints or (), new.taints or ()
+    before = old.taints or ()
+    after = new.taints or ()
     return len(before) == len(after) and all(map(same, before, after))
 
 

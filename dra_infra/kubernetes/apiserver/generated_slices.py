@@ -68,7 +68,8 @@ def _check_skipped(
 
 
 def _same_devices(old: ResourceSliceSpec, new: ResourceSliceSpec) -> bool:
-    before, after = old.devices or [], new.devices or []
+    before = old.devices or []
+    after = new.devices or []
     return len(before) == len(after) and all(map(same, before, after))
 
 
@@ -120,7 +121,8 @@ def _check_union(attribute: DeviceAttribute, path: str) -> Iterator[FieldError]:
 def _check_consumption(each: DeviceCounterConsumption, path: str) -> Iterator[FieldError]:
     yield from _check_name(each.counter_set, f"{path}.counterSet", stem="consumption.set")
     yield from _check_counters(each.counters, f"{path}.counters")
-    groups, at = each.compatibility_groups, f"{path}.compatibilityGroups"
+    groups = each.compatibility_groups
+    at = f"{path}.compatibilityGroups"
     yield from check_keyed_items(
         groups,
         at,
@@ -167,7 +169,8 @@ def _check_mapping(mapping: NodeAllocatableMapping, path: str) -> Iterator[Field
 
 
 def _check_sets(spec: ResourceSliceSpec, old: ResourceSliceSpec | None) -> Iterator[FieldError]:
-    path, sets = "spec.sharedCounters", spec.shared_counters or []
+    path = "spec.sharedCounters"
+    sets = spec.shared_counters or []
     stored = (old.shared_counters if old is not None else None) or []
     if old is not None and len(stored) == len(sets) and all(map(same, stored, sets)):
         return

@@ -109,7 +109,8 @@ def check_annotations(
 
 
 def _check_name(metadata: ObjectMeta, release: Release, kind: str) -> Iterator[FieldError]:
-    stem, name = metadata.generate_name or "", metadata.name or ""
+    stem = metadata.generate_name or ""
+    name = metadata.name or ""
     if is_marker(name) or is_marker(stem):
         return
     # Since 1.35 a class is checked by its final name alone, and in the words of the generated rules.

@@ -227,7 +227,8 @@ class _Checker:
             prefix = _dotted(target)
             qualified = f"{prefix}.{name}".removeprefix(".") if prefix else ""
             if qualified in self._declared.functions:
-                name, target = qualified, None
+                name = qualified
+                target = None
             else:
                 target = self.check(target)
         overloads = self._declared.functions.get(name)
@@ -326,7 +327,8 @@ class _Checker:
             value = self.check(entry.value)
             values = self._join(values, self._element(value, optional=entry.optional))
             entries.append(dataclasses.replace(entry, key=key, value=value))
-        keys, values = keys or self._new_variable(), values or self._new_variable()
+        keys = keys or self._new_variable()
+        values = values or self._new_variable()
         self.types[node.id] = CelType("map", (keys, values))
         return dataclasses.replace(node, entries=tuple(entries))
 
@@ -336,11 +338,13 @@ class _Checker:
         if named is None:
             self._undeclared(node, node.message)
             return node
-        kind, made = ERROR, name
+        kind = ERROR
+        made = name
         if named.name != "type":
             self._report(node, f"'{declared_name(named)}' is not a type")
         elif message := message_of(named.parameters[0]):
-            kind, made = named.parameters[0], message
+            kind = named.parameters[0]
+            made = message
         else:
             self._report(node, f"'{declared_name(named.parameters[0])}' is not a message type")
         self.types[node.id] = kind

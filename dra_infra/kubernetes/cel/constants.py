@@ -35,7 +35,8 @@ def read_digits(text: str) -> int:
 
     Python reads no number of thousands of digits, and Go says that it is out of range.
     """
-    sign, digits = -1 if text[0] == "-" else 1, text.lstrip("+-0")
+    sign = -1 if text[0] == "-" else 1
+    digits = text.lstrip("+-0")
     return sign * (int(digits or "0") if len(digits) <= _INT64_DIGITS else 10**_INT64_DIGITS)
 
 

@@ -99,7 +99,8 @@ class SizeTracker:
         return entries
 
     def _copy_sizes(self, node: Node, source: Node) -> None:
-        size, entries = self._size(source), self._entry_sizes(source)
+        size = self._size(source)
+        entries = self._entry_sizes(source)
         if size is not None:
             self._sizes[node.id] = size
         if entries is not None:
@@ -220,7 +221,8 @@ class _Estimator(SizeTracker):
         for element in node.elements:
             cost += self.cost(element)
             size = self._size(element) or UNKNOWN
-            smallest, largest = min(smallest, size[0]), max(largest, size[1])
+            smallest = min(smallest, size[0])
+            largest = max(largest, size[1])
         self._entries[node.id] = (True, _ONE, (smallest, largest))
         return cost
 
@@ -250,14 +252,18 @@ class _Estimator(SizeTracker):
         return cost + 1 if overloads else 0
 
     def estimate(self, node: Call, chosen: tuple[Estimator | None, ...]) -> int:
-        cost, sizes = 0, []
+        cost = 0
+        sizes = []
         for argument in node.args:
             cost += self.cost(argument)
             sizes.append(self._size(argument) or UNKNOWN)
-        target, kind, path = None, DYN, None
+        target = None
+        kind = DYN
+        path = None
         if node.target is not None:
             cost += self.cost(node.target)
-            target, kind = self._size(node.target) or UNKNOWN, self._types.get(node.target.id, DYN)
+            target = self._size(node.target) or UNKNOWN
+            kind = self._types.get(node.target.id, DYN)
             path = self._path(node.target)
         operands = Operands(node, target, sizes, kind, path)
         most, result = 0, None

@@ -65,7 +65,8 @@ class DeviceView:
         for name in sorted(named):
             domain, slash, identifier = name.partition("/")
             if not slash:
-                domain, identifier = self._driver, name
+                domain = self._driver
+                identifier = name
             try:
                 value = convert(named[name])
             except _ConversionError as error:
@@ -95,7 +96,8 @@ class DeviceView:
 
     def _fail(self, text: str, *, decided: bool) -> None:
         if not self.failure:
-            self.failure, self.is_decided = text, decided
+            self.failure = text
+            self.is_decided = decided
 
 
 class _ConversionError(Exception):

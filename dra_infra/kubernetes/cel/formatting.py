@@ -82,7 +82,8 @@ def check_format(tree: CheckedTree, call: Call) -> tuple[Node, str] | None:
         return None
     if len(call.args) != 1 or not isinstance(call.args[0], ListLiteral):
         return None
-    text, arguments = call.target.value, call.args[0].elements
+    text = call.target.value
+    arguments = call.args[0].elements
     place, used = 0, 0
     while (place := text.find("%", place)) >= 0:
         if text[place + 1 : place + 2] == "%":

@@ -233,7 +233,8 @@ class _Inspection:
 
     def _refuse(self, reason: str, *, panics: bool = False) -> None:
         if reason and not self.findings.refusal:
-            self.findings.refusal, self.findings.panics = reason, panics
+            self.findings.refusal = reason
+            self.findings.panics = panics
 
 
 def _go_type(value: _Value) -> str:

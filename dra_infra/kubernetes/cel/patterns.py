@@ -74,10 +74,12 @@ def refuse_pattern(pattern: str) -> str:
     name, _, place = reason.partition(": ")
     if name == "invalid UTF-8":
         # The engine reads on behind the end of the escape.
-        name, place = "invalid escape sequence", pattern[pattern.rfind("\\x") :]
+        name = "invalid escape sequence"
+        place = pattern[pattern.rfind("\\x") :]
     if name == "invalid perl operator" and place.startswith("(?<"):
         rest = pattern[pattern.find("(?<") :]
-        name, place = "invalid named capture", rest[: rest.find(">") + 1] or rest
+        name = "invalid named capture"
+        place = rest[: rest.find(">") + 1] or rest
     if (
         name == "invalid character class range"
         and place[:2] in ("\\p", "\\P")
@@ -214,10 +216,13 @@ def _height(pattern: str) -> int:
         run += 1
         if part == "|":
             bars += 1
-            longest, run = max(longest, run), 0
+            longest = max(longest, run)
+            run = 0
         elif part == ")":
             depth -= 1
         elif part.startswith("(") and not part.endswith(")"):
             depth += 1
-            deepest, longest, run = max(deepest, depth), max(longest, run), 0
+            deepest = max(deepest, depth)
+            longest = max(longest, run)
+            run = 0
     return 4 * (deepest + 1) + 2 * min(bars, max(longest, run))

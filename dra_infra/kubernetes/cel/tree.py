@@ -214,7 +214,8 @@ def walk(node: Node) -> Iterator[Node]:
 
 def height(node: Node) -> int:
     """How many nodes stand in each other at most."""
-    found, level = 0, [node]
+    found = 0
+    level = [node]
     while level:
         found += 1
         level = [below for each in level for below in children(each)]

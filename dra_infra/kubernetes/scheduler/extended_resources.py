@@ -63,7 +63,8 @@ class ServedResources:
             return
         explicit: dict[str, list[DeviceClass]] = {}
         for each in classes:
-            name, resource = each.metadata.name, each.spec.extended_resource_name
+            name = each.metadata.name
+            resource = each.spec.extended_resource_name
             if resource:
                 explicit.setdefault(resource, []).append(each)
             if not resource or release.number > 34:

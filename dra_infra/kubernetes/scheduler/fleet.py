@@ -276,7 +276,8 @@ def with_taint_rules(
     slices: Sequence[ResourceSlice], manifests: Iterable[Mapping[str, Any]], release: Release
 ) -> tuple[list[ResourceSlice], list[Problem]]:
     """The slices with the taints of rules, and `not-modelled` for rules whose devices are not found here."""
-    rules, problems = [], []
+    rules = []
+    problems = []
     for manifest in manifests:
         if manifest.get("kind") != "DeviceTaintRule" or not release.enabled(GATE):
             continue

@@ -128,8 +128,11 @@ class PlacedPods:
         """Copies the pods of one node."""
         copied = object.__new__(PlacedPods)
         copied._topology, copied._namespaces = self._topology, self._namespaces
-        copied._ports, copied._placed, copied._watches = PortRecord(), {}, {}
-        copied._ties, copied._touched = self._ties, {}
+        copied._ports = PortRecord()
+        copied._placed = {}
+        copied._watches = {}
+        copied._ties = self._ties
+        copied._touched = {}
         for shape, nodes in self._placed.items():
             if node in nodes:
                 copied._count(shape, node, nodes[node])

@@ -200,7 +200,8 @@ def find_host_ports(spec: Mapping[str, Any]) -> tuple[HostPort, ...]:
             for port in mappings(container.get("ports")):
                 number = port.get("hostPort") or (port.get("containerPort") if spec.get("hostNetwork") else 0)
                 if isinstance(number, (int, float)) and number > 0:
-                    address, protocol = port.get("hostIP") or ANY_ADDRESS, port.get("protocol") or "TCP"
+                    address = port.get("hostIP") or ANY_ADDRESS
+                    protocol = port.get("protocol") or "TCP"
                     found.add(HostPort(str(address), str(protocol), int(number)))
     return tuple(sorted(found))
 

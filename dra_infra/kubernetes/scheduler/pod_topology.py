@@ -291,7 +291,9 @@ class SpreadRecord:
             if self._is_bound(each):
                 left = [node for node in left if each.places.of[node] >= 0 and self._has_room(index, node)]
             else:
-                of, numbers, most = each.places.of, each.numbers, each.most
+                of = each.places.of
+                numbers = each.numbers
+                most = each.most
                 left = [node for node in left if of[node] >= 0 and numbers[of[node]] <= most]
         return left
 

@@ -27,7 +27,8 @@ def migrate_devices(item: Item, manifest: Manifest, objects: OldObjects) -> Mani
         manifest: The object in the arrangement of v1.
         objects: The input, whose namespaces may allow admin access.
     """
-    kind, spec = item.key.kind, manifest.get("spec")
+    kind = item.key.kind
+    spec = manifest.get("spec")
     if not isinstance(spec, Mapping):
         return manifest
     if kind == "DeviceClass":
@@ -54,7 +55,9 @@ def _of_claim(spec: Manifest, path: str, item: Item, objects: OldObjects) -> Man
     devices = spec.get("devices")
     if not isinstance(devices, Mapping):
         return spec
-    at, remarks, changed = f"{path}.devices", item.remarks, dict(devices)
+    at = f"{path}.devices"
+    remarks = item.remarks
+    changed = dict(devices)
     requests, constraints = devices.get("requests"), devices.get("constraints")
     before = value_at(item.manifest, *path.split("."), "devices", "requests")
     if isinstance(requests, list):
@@ -84,7 +87,8 @@ def _request(request: Manifest, path: str, written: Manifest, item: Item, object
         item: The object that it is in.
         objects: The input.
     """
-    remarks, changed = item.remarks, dict(request)
+    remarks = item.remarks
+    changed = dict(request)
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     if isinstance(exactly, Mapping):
         outer = {name: value for name, value in request.items() if name in INVENTED}

@@ -102,10 +102,14 @@ class ClassicClaims:
 
     def meaning_for(self, item: Item, parameters: Item) -> Meant | None:
         """Returns what a claim asks for by a parameters object and its class; None where nobody can say, and remarks say why."""
-        path, kind, driver = _path(item), parameters.key.kind, driver_of_today(parameters.key.group)
-        meant, within = self.meaning_of(parameters), self._class_of(item)
+        path = _path(item)
+        kind = parameters.key.kind
+        driver = driver_of_today(parameters.key.group)
+        meant = self.meaning_of(parameters)
+        within = self._class_of(item)
         if meant is None:
-            message, hint = f"nobody can say what the {kind} means today", "see its own remarks"
+            message = f"nobody can say what the {kind} means today"
+            hint = "see its own remarks"
             item.remarks.decide(f"{path}.parametersRef", "parameters-not-known", message, hint)
         if meant is None or within is None:
             return None
@@ -143,7 +147,9 @@ class ClassicClaims:
 
     def migrate(self, item: Item) -> Mapping[str, Any]:
         """A claim or template in the form of v1; the very object where nobody can say what it asks for."""
-        spec, remarks, path = claim_spec(item), item.remarks, _path(item)
+        spec = claim_spec(item)
+        remarks = item.remarks
+        path = _path(item)
         if spec.get("devices") is not None:
             message, hint = "resourceClassName beside devices: no version takes both", "leave out one of both"
             remarks.decide(path, "two-shapes", message, hint)
@@ -177,17 +183,16 @@ class ClassicClaims:
         return {name: value for name, value in manifest.items() if name != "status"}
 
     def _requests(self, item: Item, path: str) -> DeviceRequests | None:
-        within, remarks = self._class_of(item), item.remarks
+        within = self._class_of(item)
+        remarks = item.remarks
         reference = claim_spec(item).get("parametersRef")
         if not isinstance(reference, Mapping) or not reference:
             return _single(within and within.holds(Meant(within.driver), within.driver))
         parameters = self.parameters_of(item)
         if parameters is None:
             what = f"{text(reference.get('kind')) or 'object'} {text(reference.get('name'))}"
-            message, hint = (
-                f"there is no {what} in the input",
-                "give the file too: the claim may ask for anything",
-            )
+            message = f"there is no {what} in the input"
+            hint = "give the file too: the claim may ask for anything"
             remarks.decide(f"{path}.parametersRef", "parameters-not-known", message, hint)
             return None
         found = self._read(parameters, item, path, within)
@@ -195,7 +200,8 @@ class ClassicClaims:
         return found
 
     def _read(self, parameters: Item, item: Item, path: str, within: _Class | None) -> DeviceRequests | None:
-        at, kind = f"{path}.parametersRef", parameters.key.kind
+        at = f"{path}.parametersRef"
+        kind = parameters.key.kind
         if is_parameters(parameters):
             meant = self.meaning_for(item, parameters)
             if meant is not None and meant.on_card is not None:
@@ -217,7 +223,8 @@ class ClassicClaims:
             found = self._structured(generated, within)
             self.use(generated, is_replaced=found is not None)
             return found
-        message, hint = f"nobody knows what a {kind} means", "write the requests that it stood for"
+        message = f"nobody knows what a {kind} means"
+        hint = "write the requests that it stood for"
         item.remarks.decide(at, "parameters-not-known", message, hint)
         return None
 
@@ -264,12 +271,15 @@ class ClassicClaims:
 
     def _class_of(self, item: Item) -> _Class | None:
         """The DeviceClass in the place of a claim's ResourceClass; None where nobody can say."""
-        name, at = text(claim_spec(item).get("resourceClassName")), f"{_path(item)}.resourceClassName"
+        name = text(claim_spec(item).get("resourceClassName"))
+        at = f"{_path(item)}.resourceClassName"
         own = self._objects.find(GROUP, "ResourceClass", name, "")
         if own is not None:
-            made, today = self.migrate_class(own), driver_of_today(class_driver(own))
+            made = self.migrate_class(own)
+            today = driver_of_today(class_driver(own))
             if made is own.manifest:
-                message, hint = f"the class {name} stays, and is no DeviceClass", "see its own remarks"
+                message = f"the class {name} stays, and is no DeviceClass"
+                hint = "see its own remarks"
                 item.remarks.decide(at, "class-not-known", message, hint)
                 return None
             if {**mapping(own.manifest.get("spec")), **own.manifest}.get("suitableNodes"):
@@ -294,12 +304,14 @@ class ClassicClaims:
 
     def migrate_class(self, item: Item) -> Mapping[str, Any] | None:
         """The DeviceClass in the place of a ResourceClass; None where its driver ships one, the object where nobody knows."""
-        remarks, name = item.remarks, class_driver(item)
+        remarks = item.remarks
+        name = class_driver(item)
         today = driver_of_today(name)
         fields = {**mapping(item.manifest.get("spec")), **item.manifest}
         without(fields, "suitableNodes", "", remarks, hint=NODE_SELECTOR)
         if strays := [name for name, value in fields.items() if value and name not in _OF_CLASS]:
-            message, hint = f"a ResourceClass has no {strays[0]}", "write what it did into a DeviceClass"
+            message = f"a ResourceClass has no {strays[0]}"
+            hint = "write what it did into a DeviceClass"
             remarks.decide(strays[0], "parameter-not-known", message, hint)
             return item.manifest
         reference = fields.get("parametersRef")
@@ -343,7 +355,8 @@ class ClassicClaims:
             return read
         if parameters.key[:2] != (GROUP, "ResourceClassParameters"):
             return None
-        manifest, found = parameters.manifest, list[str]()
+        manifest = parameters.manifest
+        found = list[str]()
         for each in mappings(manifest.get("filters")):
             selector = mapping(each.get("namedResources")).get("selector")
             expression = from_named_resources(selector, today) if isinstance(selector, str) else None

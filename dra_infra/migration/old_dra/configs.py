@@ -52,7 +52,8 @@ def _migrate_entry(entry: Any, path: str, remarks: Remarks) -> Any:
     parameters = opaque.get("parameters")
     if not isinstance(parameters, Mapping) or parameters.get("apiVersion") not in _OLD_API_VERSIONS:
         return entry
-    kind, at = text(parameters.get("kind")), f"{path}.opaque.parameters"
+    kind = text(parameters.get("kind"))
+    at = f"{path}.opaque.parameters"
     if kind == "ImexChannelConfig":
         message = "an ImexChannelConfig has no successor; its claim gets a channel of a ComputeDomain instead"
         hint = "make a ComputeDomain, and name the claim template that it makes in the pods"
@@ -90,7 +91,8 @@ def migrate_sharing(sharing: Any, kind: str, path: str, remarks: Remarks) -> Any
         return sharing
     migrated: dict[str, Any] = {}
     for written, value in sharing.items():
-        at, name = f"{path}.{written}", str(_SHARING_FIELDS.get(written, written))
+        at = f"{path}.{written}"
+        name = str(_SHARING_FIELDS.get(written, written))
         if name == "timeSlicingConfig" and isinstance(value, Mapping):
             slicing = _migrate_slicing(value, kind, at, remarks)
             if slicing is not None:

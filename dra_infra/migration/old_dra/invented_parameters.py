@@ -78,7 +78,8 @@ def read_invented(fields: Mapping[str, Any], at: Callable[[str], str], remarks: 
 
 class _Reader:
     def __init__(self, at: Callable[[str], str], remarks: Remarks) -> None:
-        self._at, self._remarks = at, remarks
+        self._at = at
+        self._remarks = remarks
         self.tests: list[Selector] = []
         self.is_mig = self.is_undecided = False
 

@@ -48,7 +48,8 @@ class MigJoining:
     """
 
     def __init__(self, objects: OldObjects, claims: ClassicClaims) -> None:
-        self._objects, self._claims = objects, claims
+        self._objects = objects
+        self._claims = claims
         self._joined: dict[int, int] = {}
         self._used: dict[int, int] = {}
         self._made: set[tuple[str, str]] = set()

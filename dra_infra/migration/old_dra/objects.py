@@ -190,7 +190,8 @@ def in_place(manifest: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]
         set(each) - {"spec"} - (set() if level else set(outer)) for level, each in enumerate(levels[1:at])
     ]
     if len(found) > 1 or any(strays) or (at != depth and levels[at].get("spec") is not None):
-        message, hint = "what the claim asks for stands on several levels", f"write all of it below {now}"
+        message = "what the claim asks for stands on several levels"
+        hint = f"write all of it below {now}"
         remarks.decide(written, "two-shapes", message, hint)
         return manifest
     message = f"a {manifest['kind']} has what it asks for at {now}.devices"
@@ -200,7 +201,8 @@ def in_place(manifest: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]
     remarks.moved = (now, written)
     if "devices" not in claim and "requests" in claim:
         devices = {name: claim.pop(name) for name in _OF_DEVICES if name in claim}
-        claim, remarks.moved = {**claim, "devices": devices}, (f"{now}.devices", written)
+        claim = {**claim, "devices": devices}
+        remarks.moved = (f"{now}.devices", written)
     rest = {name: value for name, value in manifest.items() if at or name in stays}
     return {**rest, "spec": {**outer, "spec": claim} if depth > 1 else claim}
 

@@ -191,7 +191,8 @@ def _read_selector(selector: Any, device: Device, remarks: Remarks) -> list[str]
         try:
             return [meaning.expression()]
         except ProblemsError as error:
-            message, hint = str(error.problems[0].message), "write the selector anew"
+            message = str(error.problems[0].message)
+            hint = "write the selector anew"
             remarks.decide("spec.selector", "parameter-not-known", message, hint)
             return None
     if meaning is False:
@@ -203,7 +204,8 @@ def _read_selector(selector: Any, device: Device, remarks: Remarks) -> list[str]
 
 def _read_mig(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     rest = _Rest(spec, remarks, ("profile", "sharing", "gpuClaimName", "count"))
-    profile, count = text(spec.get("profile")), _count(spec, remarks)
+    profile = text(spec.get("profile"))
+    count = _count(spec, remarks)
     if profile not in mig_profiles():
         message, hint = "no GPU has a MIG profile of that name", "write one, such as 1g.10gb"
         remarks.decide("spec.profile", "parameter-not-known", message, hint)
@@ -279,7 +281,8 @@ class _Rest:
         )
         for name in spec:
             if name not in known and name not in INVENTED:
-                message, hint = f"{_IS_NO_FIELD}{name}", "leave it out, or write what it was to do"
+                message = f"{_IS_NO_FIELD}{name}"
+                hint = "leave it out, or write what it was to do"
                 remarks.decide(f"spec.{name}", "parameter-not-known", message, hint)
         self._found: Invented = found
 

@@ -52,13 +52,15 @@ def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
         for kind in ("initContainers", "containers"):
             held = place.spec.get(kind)
             for index, each in enumerate(held if isinstance(held, list) else ()):
-                claims, at = value_at(each, "resources", "claims"), f"{base}{kind}[{index}].resources.claims"
+                claims = value_at(each, "resources", "claims")
+                at = f"{base}{kind}[{index}].resources.claims"
                 named = [{"name": name} if isinstance(name, str) else name for name in _listed(claims)]
                 if claims and named and named != claims:
                     message = "the claims of a container are a list of objects with a name"
                     item.remarks.changed(at, "old-shape", message)
                     manifest = replaced(manifest, (*place.steps, kind, index, "resources", "claims"), named)
-        entries, path = place.spec.get("resourceClaims"), f"{base}resourceClaims"
+        entries = place.spec.get("resourceClaims")
+        path = f"{base}resourceClaims"
         found = _listed(entries)
         flat = [_flat(each, f"{path}[{index}]", item, objects) for index, each in enumerate(found)]
         if flat and flat != entries and not any(isinstance(each, str) for each in flat):
@@ -80,7 +82,8 @@ def _listed(written: Any) -> list[Any]:
 
 
 def _flat(entry: Any, path: str, item: Item, objects: OldObjects) -> Any:
-    remarks, source = item.remarks, mapping(entry).get("source")
+    remarks = item.remarks
+    source = mapping(entry).get("source")
     if isinstance(entry, str):
         there = [objects.find(GROUP, kind, entry, item.namespace) for kind in _KINDS]
         if there.count(None) == 1:

@@ -86,7 +86,8 @@ def migrate_selector(text: str, path: str, remarks: Remarks, *, nvidia: bool = F
         if meant.name:
             edits += [edit for read in same for edit in _rewrite(read, meant)]
             continue
-        is_certain, message = False, f"no driver publishes {_written(same[0])} today"
+        is_certain = False
+        message = f"no driver publishes {_written(same[0])} today"
         remarks.decide(path, "selector-not-rewritten", message, meant.hint)
     changed = apply(text, edits)
     if changed == text or not is_certain:
@@ -195,7 +196,8 @@ def _reads(tokens: Sequence[Token]) -> Iterator[_Read]:
         texts = [each.text for each in tokens[index : index + 6]]
         if texts[:2] != ["device", "."] or texts[2] not in _SECTIONS or texts[3] != "[" or texts[5] != "]":
             continue
-        section, domain = _SECTIONS[texts[2]], _string(tokens[index + 4])
+        section = _SECTIONS[texts[2]]
+        domain = _string(tokens[index + 4])
         first, second, third = tokens[index + 6], tokens[index + 7], tokens[min(index + 8, len(tokens) - 1)]
         start = tokens[index + 2].start
         before = [each.text for each in tokens[max(index - 2, 0) : index]]

@@ -45,7 +45,8 @@ def to_v1(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
 
 def is_arranged(manifest: Manifest) -> bool:
     """Checks that each request of a claim in the arrangement of v1 is one that any version can say."""
-    kind, spec = manifest.get("kind"), mapping(manifest.get("spec"))
+    kind = manifest.get("kind")
+    spec = mapping(manifest.get("spec"))
     claim = spec if kind == "ResourceClaim" else mapping(spec.get("spec"))
     requests = mapping(claim.get("devices")).get("requests")
     return not isinstance(requests, list) or all(map(_is_sayable, mappings(requests)))
@@ -68,7 +69,8 @@ def without(fields: Manifest, name: str, path: str, remarks: Remarks, *, hint: s
 
 def without_old_finalizer(manifest: Manifest, remarks: Remarks) -> dict[str, Any]:
     """*manifest* without the finalizers of old controllers, which nobody takes off any more."""
-    metadata, is_classic = manifest.get("metadata"), manifest.get("apiVersion") in _CLASSIC
+    metadata = manifest.get("metadata")
+    is_classic = manifest.get("apiVersion") in _CLASSIC
     written = mapping(metadata).get("finalizers")
     finalizers: list[Any] = written if isinstance(written, list) else []
     old = [each for each in finalizers if is_classic and text(each).endswith(_OF_DRIVERS)]

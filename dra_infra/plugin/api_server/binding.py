@@ -60,7 +60,8 @@ def to_write(
     What was said before is among it: in server-side apply a manager takes back what it does not repeat.
     """
     entries = {_key(each): each for each in mappings(mapping(claim.get("status")).get("devices"))}
-    written, new = [], False
+    written = []
+    new = False
     # A device that is there for two requests, once to watch it, has one entry.
     for result in {_key(each): each for each in results}.values():
         said = _said(result, mapping(entries.get(_key(result))))
@@ -223,7 +224,8 @@ class Binder:
                         again = not self._write(item) or again
                 except PluginError as error:
                     problems.extend(error.problems)
-                    again, retry_after = True, max(retry_after, retry_after_of(error))
+                    again = True
+                    retry_after = max(retry_after, retry_after_of(error))
             if problems:
                 self._observer.noticed(problems)
             failures = failures + 1 if again else 0

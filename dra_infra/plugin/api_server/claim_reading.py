@@ -142,7 +142,8 @@ class ClaimReader:
 def _read(path: str, result: Mapping[str, Any], configs: tuple[tuple[str, bool], ...]) -> ClaimDevice:
     request, slash, sub = text(result.get("request")).partition("/")
     pool, device = text(result.get("pool")), text(result.get("device"))
-    share, admin = result.get("shareID") or "", result.get("adminAccess") or False
+    share = result.get("shareID") or ""
+    admin = result.get("adminAccess") or False
     if not is_dns_label(request) or (slash and not is_dns_label(sub)):
         raise _malformed(path, "its request has no name")
     if not is_dns_label(device) or not pool:

@@ -121,7 +121,8 @@ class Watch:
                 if response.status != 200:
                     said = self._transport.body(response, self._path).decode("utf-8", "replace")
                     pause = read_retry_after(response.headers.get("Retry-After"))
-                    status, words = response.status, _message(said)
+                    status = response.status
+                    words = _message(said)
                     raise refused(request, self._kind, "watch", status, words, retry_after=pause)
                 self._contact.answered()
                 for line in self._transport.lines(response, self._path):
@@ -222,7 +223,8 @@ class Api:
 
     def forget(self) -> None:
         """Forget its version and release: it may be another one since it was away."""
-        self._version, self._release = "", {}
+        self._version = ""
+        self._release = {}
 
     def version(self, kind: Kind) -> str:
         """The best version of a kind that the server has; of resource.k8s.io it is asked for once."""
@@ -378,7 +380,8 @@ class Api:
         """Put an object in the place of the one that it was read from: its `resourceVersion` has to be the last."""
         namespace, name = _names(manifest)
         request = f"update {kind.name} {_full(namespace, name)}"
-        path, body = self._path(kind, namespace, name), self._unshaped(kind, manifest)
+        path = self._path(kind, namespace, name)
+        body = self._unshaped(kind, manifest)
         take = partial(self._object, kind, "update", request)
         return self._sender.send("PUT", path, {}, body, request=request, take=take)
 
@@ -392,7 +395,8 @@ class Api:
         request = f"patch {kind.name} {_full(namespace, name)} status"
         path = f"{self._path(kind, namespace, name)}/status"
         query = {"fieldManager": manager, "force": "true"}
-        body, form = self._unshaped(kind, manifest), "application/apply-patch+yaml"
+        body = self._unshaped(kind, manifest)
+        form = "application/apply-patch+yaml"
         take = partial(self._object, kind, "patch", request)
         return self._sender.send("PATCH", path, query, body, request=request, take=take, content_type=form)
 

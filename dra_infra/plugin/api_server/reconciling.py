@@ -189,7 +189,9 @@ class Reconciler:
         # Only their UIDs are known, so all are asked for; it takes a damaged disk to get here.
         items, _ = self._api.list(CLAIMS, keep=lambda item: uid_of(item) in lost)
         living = {uid_of(item): item for item in items}
-        restored, gone, idle = [], set(), set()
+        restored = []
+        gone = set()
+        idle = set()
         for uid in sorted(lost):
             item: Mapping[str, Any] | None = living.get(uid)
             if item is None:

@@ -301,7 +301,8 @@ class RequestSender:
                 body=content,
                 content_type=content_type,
             ) as response:
-                status, pause = response.status, read_retry_after(response.headers.get("Retry-After"))
+                status = response.status
+                pause = read_retry_after(response.headers.get("Retry-After"))
                 said = self.transport.body(response, path, on_size=on_size)
                 if count_parts(said) > MOST_PARTS:
                     why = f"more than {MOST_PARTS} objects and lists"

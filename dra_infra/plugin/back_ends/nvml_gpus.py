@@ -127,7 +127,8 @@ def find_gpus(nvml: Nvml, sysfs: Path) -> tuple[tuple[Gpu, ...], tuple[Problem, 
     Raises:
         PluginError: `nvml-not-usable`.
     """
-    gpus, problems = [], []
+    gpus = []
+    problems = []
     for index in range(nvml.count()):
         try:
             gpu, more = _find_gpu(nvml, index, sysfs)

@@ -24,7 +24,8 @@ _MOST_LINKS: Final = 40
 def resolve(path: Path, root: Path) -> Path | None:
     """Follow links as a process whose root is *root*; the file or folder as we see it, None where there is none."""
     left = list(path.relative_to(root).parts)
-    here, links = root, 0
+    here = root
+    links = 0
     while left:
         part = left.pop(0)
         if part == "..":
@@ -180,7 +181,8 @@ class Nvml:
             yield self._root / folder / LIBRARY
 
     def _explain(self, error: Any) -> Problem:
-        value, known = error.value, self.pynvml
+        value = error.value
+        known = self.pynvml
         if value == known.NVML_ERROR_LIBRARY_NOT_FOUND:
             tried = ", ".join(map(str, self._candidates()))
             return _problem(

@@ -86,7 +86,8 @@ def find_mig_devices(
         memory: Bytes of the GPU, of which profiles have their names; None where NVML does not tell.
     """
     pynvml = nvml.pynvml
-    found, problems = [], []
+    found = []
+    problems = []
     for index in range(int(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle))):
         what = f"MIG device {index} of gpu-{minor}"
         try:

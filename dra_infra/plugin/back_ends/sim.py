@@ -97,7 +97,8 @@ class SimulatedBackEnd:
 
     def inventory(self) -> Inventory:
         """Devices that there are now."""
-        commands, withdrawn = self._commands.now(), self._passed_through()
+        commands = self._commands.now()
+        withdrawn = self._passed_through()
         kept = self._inventory
         # Asked again and again by those who wait for a change of it.
         if kept is None or kept[0] is not commands or kept[1] != withdrawn:

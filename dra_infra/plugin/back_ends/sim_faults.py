@@ -34,7 +34,8 @@ BINDING_FAILURE_CONDITION: Final = "BindingFailureConditions"
 
 def apply(node: SimulatedNode, commands: Commands, withdrawn: frozenset[str] = frozenset()) -> Inventory:
     """Inventory of the node with the commands applied, and without devices that are *withdrawn* for another reason."""
-    devices, health = [], {}
+    devices = []
+    health = {}
     gone = withdrawn | gone_devices(node, commands)
     for name, device in node.devices.items():
         if name in gone:

@@ -147,7 +147,8 @@ class _RateLimit(logging.Filter):
             began, number = self._kinds.get(kind, (now, 0))
             left_out = max(0, number - _MOST) if now - began >= _WINDOW else 0
             if now - began >= _WINDOW:
-                began, number = now, 0
+                began = now
+                number = 0
             self._kinds[kind] = began, number + 1
         if left_out:
             setattr(record, _FIELDS, {**fields, "left_out": left_out})

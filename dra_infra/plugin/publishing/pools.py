@@ -92,7 +92,8 @@ def _beside(inventory: Inventory, driver: str) -> Iterator[Spec]:
             raise PluginError([_invalid(driver, message, hint)])
         if devices and not _has_room([*devices, *group], [*sets, *drawn]):
             yield _part(devices, sets)
-            devices, sets = [], []
+            devices = []
+            sets = []
         devices.extend(group)
         sets.extend(drawn)
     if devices:

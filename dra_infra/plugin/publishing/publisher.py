@@ -252,7 +252,8 @@ class Publisher:
         """Bring the server's slices and the back end's devices together; the number of slices."""
         inventory = self._back_end.inventory()
         self._observer.devices(count_by_state(inventory))
-        owner, (items, version) = self._writer.owner(), self._writer.find()
+        owner = self._writer.owner()
+        (items, version) = self._writer.find()
         self._report_free()
         # Those of devices that were taken out of the slices stay known until all is published again.
         self._tainted |= taint_times([*self._written.specs, *(mapping(each.get("spec")) for each in items)])

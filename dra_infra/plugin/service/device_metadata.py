@@ -49,7 +49,8 @@ class WithMetadata:
         Raises:
             PluginError: `plugin-folder-not-usable`, `invalid-claim-name`, and the other's.
         """
-        edits, driver = list(self._back_end.prepare(claim)), self._back_end.driver
+        edits = list(self._back_end.prepare(claim))
+        driver = self._back_end.driver
         known = {each.name: each for each in self._back_end.inventory().devices}
         for request, places in _by_request(claim).items():
             devices = [claim.devices[place] for place in places]
@@ -85,9 +86,11 @@ def path_in_container(claim: Claim, request: str, driver: str) -> str:
     Raises:
         PluginError: `invalid-claim-name`, for names that would lead elsewhere.
     """
-    kind, name = "resourceclaims", claim.name
+    kind = "resourceclaims"
+    name = claim.name
     if claim.pod_claim_name:
-        kind, name = "resourceclaimtemplates", claim.pod_claim_name
+        kind = "resourceclaimtemplates"
+        name = claim.pod_claim_name
     if not is_dns_label(request) or not is_dns_subdomain(name):
         raise PluginError.of(
             path=str(claim),

@@ -189,7 +189,8 @@ class Server:
             self.withdraw(path)
         if self._running is None:
             return True
-        server, self._running = self._running, None
+        server = self._running
+        self._running = None
         until = time.monotonic() + grace
         run(server.stop(grace))
         # Of calls whose callers went grpc knows nothing any more: their threads have what is left of the time.

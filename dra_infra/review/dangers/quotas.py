@@ -194,7 +194,8 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
 
 def _find_extended_names(compared: Comparison) -> dict[str, str]:
     classes: dict[str, Any] = {}
-    snapshot, placement = compared.running.snapshot, compared.head_placement
+    snapshot = compared.running.snapshot
+    placement = compared.head_placement
     for class_ in (
         *compared.head.stand_in_classes,
         *(snapshot.fleet.classes if snapshot else ()),

@@ -250,7 +250,8 @@ def _settings(name: str, value: object) -> Iterator[Problem]:
         if not isinstance(key, str) or key in OTHERS or not _VARIABLE.fullmatch(key):
             continue
         if key in BY_ARGUMENT:
-            message, hint = f"{key} has an argument", f"write {BY_ARGUMENT[key]}= and leave it out here"
+            message = f"{key} has an argument"
+            hint = f"write {BY_ARGUMENT[key]}= and leave it out here"
             yield Problem(path=path, code="value-set-twice", message=message, hint=hint)
         else:
             near = nearest(key, [*OTHERS, *BY_ARGUMENT])
@@ -264,7 +265,8 @@ def _variables(name: str, value: object) -> Iterator[Problem]:
     yield from _mapping(name, value, _VARIABLE, "the name of a variable", hint)
     for key in value if isinstance(value, Mapping) else ():
         if isinstance(key, str) and key.startswith(PREFIX):
-            message, hint = f"{shorten(key)} is a setting", "write it as an argument, or in settings="
+            message = f"{shorten(key)} is a setting"
+            hint = "write it as an argument, or in settings="
             yield Problem(path=f"{name}[{key!r:.80}]", code="value-set-twice", message=message, hint=hint)
 
 

@@ -63,7 +63,8 @@ def admission_policy(
     """
     user = join(["request.userInfo.username == 'system:serviceaccount:", namespace, f":{account}'"])
     written = [_resource("resourceslices", "CREATE", "UPDATE", "DELETE")]
-    what, validations = "slices", _slice_validations(driver)
+    what = "slices"
+    validations = _slice_validations(driver)
     variables = [{"name": "slice", "expression": "request.operation == 'DELETE' ? oldObject : object"}]
     if binding_conditions:
         written.append(_resource("resourceclaims/status", "UPDATE"))

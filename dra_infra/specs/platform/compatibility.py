@@ -110,7 +110,8 @@ def _check_eviction(theirs: Values, ours: Values) -> Iterator[Problem]:
     """The driver manager finds the plugin by a label of the node that the plugin's selector asks for."""
     if theirs.get("driver.enabled") is not True:
         return
-    usual, label = matrix().driver.eviction_label, _eviction_label(theirs)
+    usual = matrix().driver.eviction_label
+    label = _eviction_label(theirs)
     selector = ours.get("kubeletPlugin.nodeSelector")
     if is_output(selector) or is_output(label):
         return
@@ -147,7 +148,8 @@ def _eviction_label(values: Values) -> Any:
 
 
 def _check_cliques(theirs: Values, ours: Values) -> Iterator[Problem]:
-    own, theirs_on = ours.get(_LABEL) is True, theirs.get("gfd.enabled")
+    own = ours.get(_LABEL) is True
+    theirs_on = theirs.get("gfd.enabled")
     if own and theirs_on is True:
         yield _conflict(
             f"driver.{ours.where(_LABEL)}",

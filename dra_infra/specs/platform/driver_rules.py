@@ -96,8 +96,10 @@ def name_claims(values: Values, asked: object, target: ClusterTarget) -> tuple[V
 
 
 def _why_not_named(values: Values, target: ClusterTarget) -> Problem | None:
-    needs, release = matrix().dcgm, values.release
-    newer, known = f'write version="{release.chart.newest}"', "dcgm_claims=False says that they need not"
+    needs = matrix().dcgm
+    release = values.release
+    newer = f'write version="{release.chart.newest}"'
+    known = "dcgm_claims=False says that they need not"
     if is_older(release.version, needs.operator):
         return _mismatch(
             f"DCGM's metrics name no pods and claims of DRA: no values of {_said(release)} are known that let its exporter read slices",
@@ -155,7 +157,8 @@ def check_gates_on_kubernetes(
     An error where the target names its minor, else a warning that names the minors. Paths are left to the caller, who
     gets the name of the gate beside each problem.
     """
-    driver, states = drivers()["gpu.nvidia.com"], gate_states(line, gates)
+    driver = drivers()["gpu.nvidia.com"]
+    states = gate_states(line, gates)
     for name, gate in gates_of(line).items():
         # Some lean on it from a later line on.
         leans = gate.kubernetes and driver.has(line, since=gate.kubernetes_since)
@@ -282,7 +285,8 @@ def check_api_version(values: Values, target: ClusterTarget) -> Iterator[Problem
 
 def check_image(values: Values) -> Iterator[Problem]:
     """An image that is not of this chart and version: `version-matrix`."""
-    release, images = values.release, matrix().driver.images
+    release = values.release
+    images = matrix().driver.images
     tag = values.get("image.tag")
     two = numbers(tag)[:2] if isinstance(tag, str) and tag else ()
     if two and release.line and two != numbers(release.line):
@@ -305,7 +309,8 @@ def check_upgrade(values: Values, installed: object, *, with_crds: bool) -> Iter
     if isinstance(before, Problem):
         yield replace(before, path="upgrade_from")
         return
-    release, old = values.release, before.name
+    release = values.release
+    old = before.name
     if before.line == release.line:
         return
     if release.name != old and list(charts()).index(old) > list(charts()).index(release.name):

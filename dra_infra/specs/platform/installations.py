@@ -300,7 +300,8 @@ def _source(release: ChosenRelease, arguments: Mapping[str, Any]) -> tuple[str, 
 
 
 def _driver_classes(values: Values) -> tuple[tuple[str, ShippedClass], ...]:
-    gpus, domains = values.get(driver_rules.GPUS) is True, values.get(driver_rules.COMPUTE_DOMAINS) is True
+    gpus = values.get(driver_rules.GPUS) is True
+    domains = values.get(driver_rules.COMPUTE_DOMAINS) is True
     found = _classes(DRIVER, values.release.line, gpus=gpus, compute_domains=domains)
     if values.get("resources.computeDomains.imex.mode") == "hostManaged":
         # No daemons of the driver's own then.

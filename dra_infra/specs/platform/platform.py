@@ -313,7 +313,8 @@ def _check_elsewhere(
 def _unknown_platform(platform: object) -> Problem:
     known = ", ".join(f'"{name}"' for name in platforms())
     if platform is None:
-        message, hint = "the platform is not named", f"write platform= one of {known}"
+        message = "the platform is not named"
+        hint = f"write platform= one of {known}"
         return Problem(path="platform", code="missing-argument", message=message, hint=hint)
     near = nearest(str(platform).lower(), platforms())
     message = f"{shorten(platform)} is not a platform that is known here"

@@ -139,7 +139,8 @@ def in_place_of(machine: Machine, claim: Claim, which: str) -> tuple[Path, ...]:
     """The files of a claim that are damaged."""
     files = machine.state / "claims"
     spec = machine.cdi / f"k8s.{DRIVER}-claim_{claim.uid}.json"
-    record, started = files / f"{claim.uid}.json", files / f"{claim.uid}.started"
+    record = files / f"{claim.uid}.json"
+    started = files / f"{claim.uid}.started"
     return {
         "the record": (record,),
         "the first file": (started,),

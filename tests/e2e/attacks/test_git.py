@@ -535,7 +535,8 @@ def test_a_server_of_large_files_that_the_repository_names_is_asked_by_nobody(at
 
 
 def test_what_a_partial_clone_lacks_is_fetched_from_no_address(attack: Attack, tmp_path: Path):
-    top, clone = attack.top, tmp_path / "clone"
+    top = attack.top
+    clone = tmp_path / "clone"
     (top / "infra" / "map.yaml").write_text(MANIFEST % "newer")
     git(top, "commit", "--quiet", "--all", "--message", "second")
     git(top, "config", "uploadpack.allowFilter", "true")

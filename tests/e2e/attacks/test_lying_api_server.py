@@ -174,7 +174,8 @@ class Liar:
         self._server.lie = self._answer
 
     def begin(self, lie: Callable[[Handler], None]) -> None:
-        self._lie, self.told = lie, 0
+        self._lie = lie
+        self.told = 0
         self._have_it_ask()
 
     def _answer(self, _method: str, path: str, query: Mapping[str, str]) -> Callable[[Handler], None] | None:

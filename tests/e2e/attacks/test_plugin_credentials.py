@@ -66,7 +66,10 @@ class Scene:
     """A plugin that publishes by way of the front."""
 
     def __init__(self, machine: Machine, front: Front, api: Api, volume: Volume) -> None:
-        self.machine, self.front, self.api, self.volume = machine, front, api, volume
+        self.machine = machine
+        self.front = front
+        self.api = api
+        self.volume = volume
         self.probes = 0
 
     def start(self, *program: str, server_name: str = "", **user: object) -> None:

@@ -99,7 +99,8 @@ class Repository:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    top, home = tmp_path / "repository", tmp_path / "home"
+    top = tmp_path / "repository"
+    home = tmp_path / "home"
     (top / "infra").mkdir(parents=True)
     home.mkdir()
     (home / ".netrc").write_text("machine forge.example password planted-netrc\n")
@@ -300,7 +301,8 @@ def test_links_in_manifests_and_charts_show_files_of_the_machine(
     manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: %s}\n"
     (repository.home / "secret.yaml").write_text(manifest % "planted-in-home")
     (top / ".git" / "secret.yaml").write_text(manifest % "planted-in-git")
-    folder, arguments = top / "charts", []
+    folder = top / "charts"
+    arguments = []
     if kind == "manifests":
         folder = top / "manifests"
     elif kind == "a chart at the top":
@@ -374,7 +376,8 @@ def test_the_base_is_kept_from_answering(repository: Repository, loot: Loot):
 
 def test_a_metadata_service_and_a_daemon_are_asked(repository: Repository, loot: Loot, tmp_path: Path):
     asked: list[str] = []
-    web, daemon = socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_UNIX)
+    web = socket.create_server(("127.0.0.1", 0))
+    daemon = socket.socket(socket.AF_UNIX)
     # A path for a socket is short.
     path = f"/tmp/dra-infra-attack-{os.getpid()}.sock"
     daemon.bind(path)

@@ -365,7 +365,8 @@ def test_every_call_that_the_list_does_not_allow_is_refused(project: Project, lo
     assert isinstance(answers, dict)
     assert len(answers) == len(arguments)
     for number in arguments:
-        answer, name = answers[str(number)], names.get(number, f"number {number}")
+        answer = answers[str(number)]
+        name = names.get(number, f"number {number}")
         if number not in by_number:
             loot.add_if(answer != [-1, errno.ENOSYS], f"{name}, which nobody knows: {answer}")
             continue

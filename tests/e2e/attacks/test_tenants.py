@@ -341,7 +341,8 @@ def group_of_pods(minor: str, *templates: str) -> dict[str, Any]:
 
 
 def test_a_group_of_pods_gets_round_quota_and_guardrails(cluster: World, minor_of_cluster: str, loot: Loot):
-    minor, admin = minor_of_cluster, cluster.admin
+    minor = minor_of_cluster
+    admin = cluster.admin
     if minor not in GROUPS_OF_PODS:
         pytest.skip(f"Kubernetes {minor} has no claims of PodGroups")
     path = f"/apis/scheduling.k8s.io/{GROUPS_OF_PODS[minor]}/namespaces/vision/podgroups"

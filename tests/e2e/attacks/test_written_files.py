@@ -192,7 +192,8 @@ def test_a_snapshot_goes_through_a_link(repository: Path, victim: Path, loot: Lo
 
     with server(answers) as address:
         context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
-        clusters, users = [{"name": "c", "cluster": {"server": address}}], [{"name": "u", "user": {}}]
+        clusters = [{"name": "c", "cluster": {"server": address}}]
+        users = [{"name": "u", "user": {}}]
         config = {"current-context": "c", "contexts": [context], "clusters": clusters, "users": users}
         (tmp_path / "kubeconfig").write_text(json.dumps(config))
         arguments = ("--kubeconfig", tmp_path / "kubeconfig", "--output", "out/report")

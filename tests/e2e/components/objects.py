@@ -82,7 +82,8 @@ def define(api: Api, manifests: Iterable[Manifest]) -> None:
         api.wait_until(DEFINITION, name, _is_served)
         for version in each["spec"]["versions"]:
             if version["served"]:
-                group, plural = each["spec"]["group"], each["spec"]["names"]["plural"]
+                group = each["spec"]["group"]
+                plural = each["spec"]["names"]["plural"]
                 _wait_for_storage(api, f"/apis/{group}/{version['name']}/{plural}")
 
 

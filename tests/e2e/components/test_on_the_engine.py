@@ -63,7 +63,8 @@ def test_the_name_is_known_in_the_preview_and_the_workload_depends_on_the_object
 
 def test_a_change_rolls_the_deployment_over_and_the_old_object_goes_last(lab: Lab, cluster_api: Api) -> None:
     lab.up(with_deployment(1))
-    before, uid = templates(cluster_api, lab), uid_of(cluster_api, lab)
+    before = templates(cluster_api, lab)
+    uid = uid_of(cluster_api, lab)
     lab.write(with_deployment(2))
 
     result = lab.stack.up().check()

@@ -69,7 +69,8 @@ def test_a_protected_claim_does_not_roll_over(lab: Lab, cluster_api: Api) -> Non
     before = templates(cluster_api, lab)
     lab.write(program("protect=True", count=2))
 
-    preview, up = lab.stack.preview(), lab.stack.up()
+    preview = lab.stack.preview()
+    up = lab.stack.up()
 
     assert (preview.exit_code, up.exit_code) == (1, 1)
     assert "protect" in preview.text

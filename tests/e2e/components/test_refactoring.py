@@ -67,7 +67,8 @@ def test_moved_below_a_parent_without_an_alias_up_is_refused(lab: Lab, cluster_a
     before = templates(cluster_api, lab), generation(cluster_api, lab)
     lab.write(program(options="parent=team"))
 
-    preview, up = lab.stack.preview().check(), lab.stack.up()
+    preview = lab.stack.preview().check()
+    up = lab.stack.up()
 
     assert sorted(of_object(preview)) == [("gpus", "create"), ("gpus", "delete")]
     assert up.exit_code == 1
@@ -80,7 +81,8 @@ def test_moved_below_a_parent_without_an_alias_up_is_refused(lab: Lab, cluster_a
 )
 def test_renamed_the_workload_rolls_over(lab: Lab, cluster_api: Api, alias: str) -> None:
     lab.up(program())
-    before, (uid, count) = templates(cluster_api, lab), generation(cluster_api, lab)
+    before = templates(cluster_api, lab)
+    (uid, count) = generation(cluster_api, lab)
     lab.write(program("devices", alias))
 
     preview, up = lab.stack.preview().check(), lab.stack.up().check()
@@ -99,7 +101,8 @@ def test_renamed_with_alias_and_the_old_name_the_object_stays_and_pods_restart(
     lab: Lab, cluster_api: Api
 ) -> None:
     lab.up(program())
-    before, (uid, count) = templates(cluster_api, lab), generation(cluster_api, lab)
+    before = templates(cluster_api, lab)
+    (uid, count) = generation(cluster_api, lab)
     (name,) = before
     lab.write(program("devices", 'aliases=[pulumi.Alias(name="gpus")]', f', object_name="{name}"'))
 

@@ -132,7 +132,8 @@ def test_a_program_written_beside_a_snapshot_takes_over_what_the_cluster_has(
     for each in made(1):
         cluster_api.create(each)
     before = [found(each) for each in same]
-    snapshot, objects_file = tmp_path / "cluster.yaml", tmp_path / "objects.yaml"
+    snapshot = tmp_path / "cluster.yaml"
+    objects_file = tmp_path / "objects.yaml"
     dra_infra("snapshot", "--kubeconfig", str(cluster.kubeconfig), "--output", str(snapshot))
     objects_file.write_text(yaml.safe_dump_all(made(2)))
     files = str(objects_file), "--to", "components", "--snapshot", str(snapshot)

@@ -80,7 +80,8 @@ def run_action(
             if artifacts is not None:
                 options = {name: evaluate(str(value), contexts) for name, value in step["with"].items()}
                 if not hand_over(step["uses"], options, artifacts) and not step.get("continue-on-error"):
-                    run.code, run.failed = run.code or 1, run.failed or step["name"]
+                    run.code = run.code or 1
+                    run.failed = run.failed or step["name"]
             continue
         if step["name"] in skip:
             continue
@@ -112,7 +113,8 @@ def run_action(
         if "id" in step:
             steps[step["id"]] = {"outputs": outputs}
         if result.returncode and not run.code:
-            run.code, run.failed = result.returncode, step["name"]
+            run.code = result.returncode
+            run.failed = step["name"]
     run.summary = summary.read_text()
     run.outputs = {
         name: evaluate(each["value"], contexts) for name, each in definition.get("outputs", {}).items()

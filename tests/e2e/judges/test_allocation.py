@@ -46,7 +46,8 @@ def compare(process: Judge, cases: list[Case]) -> Iterator[tuple[Case, Any, str]
     """Each case with what the judge answers and what is different."""
     answers = process.ask({"batch": [case.question() for case in cases]})
     for case, few in zip(cases, answers, strict=True):
-        theirs, difference = few, differ(case, few)
+        theirs = few
+        difference = differ(case, few)
         if difference and not case.is_ordered:
             (theirs,) = process.ask({"batch": [case.question(runs=MANY_RUNS)]})
             difference = differ(case, theirs)

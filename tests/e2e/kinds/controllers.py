@@ -168,7 +168,8 @@ def _on_loopback(
 def _make_certificate(folder: Path, host: str) -> Path:
     """A certificate for *host* that is its own authority, beside its key, under the names that the controllers ask for."""
     folder.mkdir(parents=True)
-    certificate, key = folder / "tls.crt", folder / "tls.key"
+    certificate = folder / "tls.crt"
+    key = folder / "tls.key"
     command = [
         "openssl",
         "req",

@@ -35,7 +35,8 @@ def served_versions(definitions: Iterable[Manifest]) -> Iterator[Served]:
         for version in spec["versions"]:
             if version["served"]:
                 schema = version.get("schema", {}).get("openAPIV3Schema", {})
-                kind, is_stored = spec["names"]["kind"], version["storage"]
+                kind = spec["names"]["kind"]
+                is_stored = version["storage"]
                 yield Served(spec["group"], version["name"], kind, is_stored, schema)
 
 
@@ -122,7 +123,8 @@ def asking_for_pods_alone(definition: Manifest, paths: Iterable[Path]) -> Manife
     changed: Manifest = _without_descriptions(definition)
     for version in changed["spec"]["versions"]:
         for path in paths:
-            schema, keys = version["schema"]["openAPIV3Schema"], []
+            schema = version["schema"]["openAPIV3Schema"]
+            keys = []
             for step in (*path, None):
                 schema.pop("x-kubernetes-validations", None)
                 schema.pop("required", None)

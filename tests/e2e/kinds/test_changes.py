@@ -141,7 +141,8 @@ def test_only_a_suspended_job_set_takes_another_node_selector(workloads: Api, su
 
 def change(workloads: Api, made: Manifest, pod_template: Manifest) -> Manifest:
     """Give the only jobs of a JobSet another template, and leave all else as the server completed it."""
-    kind, name = kind_of(made), made["metadata"]["name"]
+    kind = kind_of(made)
+    name = made["metadata"]["name"]
     entries = workloads.get(kind, name, namespace=NAMESPACE)["spec"]["replicatedJobs"]
     pods = entries[0]["template"]["spec"]["template"]
     pods["spec"] |= pod_template["spec"]

@@ -188,7 +188,8 @@ def looks_like(name: str, schema: Mapping[str, Any]) -> bool:
 def test_a_server_keeps_the_claims_that_a_pod_spec_is_composed_of(kind, versions, definitions, server):
     for part in kind.parts:
         paths = dict(part.composed)
-        first, holder = paths["containers"][0], paths["resourceClaims"]
+        first = paths["containers"][0]
+        holder = paths["resourceClaims"]
         define(
             server,
             [

@@ -72,7 +72,8 @@ def templates(shape: Manifest) -> dict[str, PodTemplate]:
 @pytest.fixture(scope="module")
 def pods(shape: Manifest, templates: dict[str, PodTemplate], workloads: Api) -> Iterator[list[Manifest]]:
     """Its pods, as soon as there are as many as we count; it goes afterwards."""
-    name, kind = shape["metadata"]["name"], kind_of(shape)
+    name = shape["metadata"]["name"]
+    kind = kind_of(shape)
     workloads.create(shape)
     if shape["spec"].get("suspend"):
         workloads.wait_until(kind, name, is_suspended, namespace=NAMESPACE)
@@ -112,7 +113,8 @@ def finish(workloads: Api, pods: list[Manifest]) -> None:
 
 def part_of(shape: Manifest, pod: Manifest) -> str | None:
     """The part that a controller says a pod belongs to; None for a pod of another object."""
-    labels, name = pod["metadata"]["labels"], shape["metadata"]["name"]
+    labels = pod["metadata"]["labels"]
+    name = shape["metadata"]["name"]
     # A TrainJob makes a JobSet of its own name.
     if shape["kind"] != "LeaderWorkerSet" and labels.get("jobset.sigs.k8s.io/jobset-name") == name:
         return str(labels["jobset.sigs.k8s.io/replicatedjob-name"])

@@ -176,7 +176,10 @@ class Hands:
     """
 
     def __init__(self, api: Api, sides: Sides, folder: Path, kubeconfig: Path, kubectl: Path) -> None:
-        self._api, self._sides, self._folder, self._kubectl = api, sides, folder, kubectl
+        self._api = api
+        self._sides = sides
+        self._folder = folder
+        self._kubectl = kubectl
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "NO_COLOR": "1"}
         self.commands: list[str] = []
 
@@ -348,7 +351,8 @@ def test_pods_of_a_daemon_set_never_have_gpus_of_both_sides(
     tmp_path: Path,
     tolerations: list[dict[str, Any]],
 ):
-    sides, objects = the_sides(is_served=True, nodes=2), [daemon_set("embed", 1, tolerations=tolerations)]
+    sides = the_sides(is_served=True, nodes=2)
+    objects = [daemon_set("embed", 1, tolerations=tolerations)]
     plan = the_plan(sides, objects)
     assert [each.nodes for each in plan.phases] == [(), ("t4-0",), ("t4-1",), ()]
     create_fleet(api, sides.at(frozenset()).to_manifests())

@@ -107,7 +107,8 @@ def kinds_that_take(api: Api, pod: Mapping[str, Any], side: str) -> set[str]:
 @pytest.mark.parametrize("row", CASES)
 def test_the_kinds_of_machines_that_took_a_pod_take_it_after_its_migration(api: Api, row: str):
     found: Case = case(row)
-    (was,), (done,) = found.input, found.migrate()
+    (was,) = found.input
+    (done,) = found.migrate()
     assert done.manifest is not None
     before = kinds_that_take(api, pod_of(was), "plugin")
     for each in done.added:

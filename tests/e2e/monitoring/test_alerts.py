@@ -107,7 +107,8 @@ def test_what_should_fire_is_missed_when_the_rule_says_something_else(
 def test_a_threshold_and_a_severity_of_ones_own_count(promtool: Tool, tmp_path: Path) -> None:
     alert = "KubeDRAClaimQueueLong"
     rules_of("1.37", tmp_path, thresholds={alert: 500}, severities={alert: "critical"})
-    release, case = release_of("1.37"), CASES[alert]
+    release = release_of("1.37")
+    case = CASES[alert]
     many = (("claim_queue", 'name="resource_claim", instance="m1"', "501x40"),)
     told = expected(alert, case)[0]
     told["exp_labels"]["severity"] = "critical"

@@ -100,7 +100,8 @@ class DevicePlugin:
             self.given += [(resource, ids) for ids in asked]
             return messages.AllocateResponse(container_responses=[_told(ids) for ids in asked])
 
-        empty, unary = messages.Empty.FromString, grpc.unary_unary_rpc_method_handler
+        empty = messages.Empty.FromString
+        unary = grpc.unary_unary_rpc_method_handler
         methods = {
             "GetDevicePluginOptions": unary(options, empty, _bytes_of),
             "ListAndWatch": grpc.unary_stream_rpc_method_handler(watch, empty, _bytes_of),

@@ -189,7 +189,9 @@ def migrated(served: str, folder: Path) -> Mapping[str, Sequence[Manifest]]:
         served: Which of them.
         folder: An empty one.
     """
-    before, after, config = folder / "before", folder / "after", folder / "plugin.yaml"
+    before = folder / "before"
+    after = folder / "after"
+    config = folder / "plugin.yaml"
     before.mkdir()
     for each in workloads(served):
         (before / f"{each.id}.yaml").write_text(each.manifests)

@@ -48,7 +48,8 @@ def look(api: Api, node: RealNode, *, state: Path | None = None, driver: str = D
         state: The folder of the plugin's checkpoint, where it is not the usual one.
     """
     state = state or node.kubelet_root / "plugins" / driver / "claims"
-    prefix, suffix = f"k8s.{driver}-claim_", ".json"
+    prefix = f"k8s.{driver}-claim_"
+    suffix = ".json"
     recorded, begun, left = set(), set(), set()
     for file in _files(state):
         is_completed = file.suffix == ".json" and _read(file).get("record", {}).get("state") == "completed"

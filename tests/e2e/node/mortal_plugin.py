@@ -29,7 +29,8 @@ class MortalDisk(Disk):
     """Kills the process at a step of a call."""
 
     def __init__(self, call: str, number: int) -> None:
-        self._call, self._left = call, number
+        self._call = call
+        self._left = number
 
     def step(self) -> None:
         if getattr(_AT_WORK, "call", "") == self._call:

@@ -27,7 +27,8 @@ SECONDS = 300.0
 
 def read_until(process: subprocess.Popen[bytes], word: str) -> str:
     assert process.stdout is not None
-    text, deadline = "", time.monotonic() + SECONDS
+    text = ""
+    deadline = time.monotonic() + SECONDS
     while word not in text:
         left = max(0.0, deadline - time.monotonic())
         assert select.select([process.stdout], [], [], left)[0], text

@@ -63,11 +63,9 @@ def test_pods_that_come_and_go_leave_nothing_and_none_is_refused(claims, plugin,
 
     # The first makes what stays: connections, buffers, folders.
     batch(0)
-    files, memory_before, open_before = (
-        files_of(plugin, real_node),
-        memory(plugin.pid),
-        open_files(plugin.pid),
-    )
+    files = files_of(plugin, real_node)
+    memory_before = memory(plugin.pid)
+    open_before = open_files(plugin.pid)
     for number in range(1, PODS // DEVICES):
         batch(number)
     assert files_of(plugin, real_node) == files

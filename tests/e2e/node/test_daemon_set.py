@@ -144,7 +144,8 @@ def until(holds: Callable[[], Any], timeout: float = 180.0) -> Any:
 @contextmanager
 def watched(look: Callable[[], None]) -> Iterator[None]:
     """Look again and again while the body runs; what fails there fails here."""
-    ended, failures = threading.Event(), []
+    ended = threading.Event()
+    failures = []
 
     def run() -> None:
         while not ended.is_set():

@@ -112,7 +112,8 @@ def test_an_example_runs_and_goes(
         node_with_images.import_images(plugin_image.build().archive)
     else:
         plugins.use(name, recipe.drivers)
-    project, state = tmp_path / "project", tmp_path / "state"
+    project = tmp_path / "project"
+    state = tmp_path / "state"
     bench.copy_example(EXAMPLES / recipe.example, project, home)
     for chart, version in recipe.charts:
         bench.edit(project, bench.from_here(chart, version, tmp_path / "charts"))

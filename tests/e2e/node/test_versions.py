@@ -64,7 +64,9 @@ class Updates:
     """The plugin of a node in one version after the other, each the pod of a rolling update."""
 
     def __init__(self, node: RealNode, folder: Path, versions: Mapping[str, Path]) -> None:
-        self._node, self._folder, self._versions = node, folder, versions
+        self._node = node
+        self._folder = folder
+        self._versions = versions
         self._started: list[PluginProcess] = []
 
     def to(self, version: str) -> PluginProcess:
@@ -128,7 +130,8 @@ def test_claims_outlive_an_upgrade_and_a_downgrade_and_either_version_releases_t
 ):
     updates.to("old")
     first, second = run_pod(workloads, "first"), run_pod(workloads, "second")
-    before, written = has(workloads, "first", "second"), specs(real_node)
+    before = has(workloads, "first", "second")
+    written = specs(real_node)
 
     updates.to("this")
     assert has(workloads, "first", "second") == before
@@ -138,7 +141,8 @@ def test_claims_outlive_an_upgrade_and_a_downgrade_and_either_version_releases_t
     # What the older version prepared, this one releases.
     workloads.delete("first")
     assert settled(node_api, real_node) == {second, third}
-    kept, written = has(workloads, "second", "third"), specs(real_node)
+    kept = has(workloads, "second", "third")
+    written = specs(real_node)
 
     updates.to("old")
     assert has(workloads, "second", "third") == kept
@@ -163,7 +167,8 @@ def test_a_version_that_does_not_know_the_format_of_a_record_says_so_and_leaves_
 ):
     updates.to("next")
     uid = run_pod(workloads, "pod")
-    before, written = has(workloads, "pod"), specs(real_node)
+    before = has(workloads, "pod")
+    written = specs(real_node)
 
     this = updates.to("this")
     assert "checkpoint-newer" in this.log_of_this_life

@@ -189,7 +189,8 @@ def compare(answer: Any, checked: Checked, environment: Environment) -> tuple[st
 
 def _compare_refusal(answer: Any, checked: Checked) -> tuple[str, str]:
     kind = "InternalError" if answer.get("internal") else "FieldValueInvalid"
-    theirs, ours = answer["refused"], checked.detail
+    theirs = answer["refused"]
+    ours = checked.detail
     if checked.kind != kind or not checked.errors:
         return WRONG, f"server: {kind} {theirs}\nours: {checked.kind} {ours}"
     if theirs == ours:

@@ -237,7 +237,8 @@ def _compare_errors(case: Case, answer: Answer, verdict: Verdict) -> _Found:
         for cause in answer.causes
     }
     ours = {(error.path, str(error.kind), error.message) for error in verdict.errors}
-    missing, extra = server - ours, ours - server
+    missing = server - ours
+    extra = ours - server
     if not missing and not extra:
         return
     # Wordings may differ where place, kind and value are the same.

@@ -125,7 +125,8 @@ def to_text(path: Path) -> str:
 
 
 def _break_one(random: Random, broken: Object, path: Path) -> None:
-    parent, key = get(broken, path[:-1]), path[-1]
+    parent = get(broken, path[:-1])
+    key = path[-1]
     value = parent[key]
     pick = random.random()
     odd = odd_values.of(path)

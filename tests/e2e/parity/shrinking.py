@@ -24,7 +24,8 @@ def shrink(case: Case, still_differs: Callable[[Case], bool]) -> Case:
                 return case
             attempt = dataclasses.replace(case, object=candidate)
             if still_differs(attempt):
-                case, smaller = attempt, True
+                case = attempt
+                smaller = True
                 break
     return case
 

@@ -153,7 +153,8 @@ def test_every_cost_at_run_time_is_the_servers(binaries: Callable[[str], Path], 
             wrong += compare(
                 expression, ours, answer["results"][0], counts, partial(ask_once_more, judge, question, 0)
             )
-            cost, spent = program.cost(seen), answer["spent"][0]
+            cost = program.cost(seen)
+            spent = answer["spent"][0]
             counts["exceeded"] += "actual cost limit exceeded" in str(answer["results"][0])
             if None not in (cost, spent) and cost != spent:
                 wrong.append(f"{expression}\n  costs {cost}\n  server {spent}")

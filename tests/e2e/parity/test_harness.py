@@ -81,7 +81,9 @@ def test_second_form_is_asked_where_decoding_found_something():
 
     class Recording(Server):
         def __init__(self, strict):
-            self.minor, self.gate_set, self.strict = "1.37", DEFAULT, strict
+            self.minor = "1.37"
+            self.gate_set = DEFAULT
+            self.strict = strict
 
         def answer(self, case, *, field_validation, dry_run=True):
             asked.append(field_validation)

@@ -48,7 +48,8 @@ def serve(folder: Path, archive: Path, *, user: str, password: str) -> Iterator[
         password: Of the user.
     """
     name, _, version = archive.stem.rpartition("-")
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    key = folder / "key.pem"
+    certificate = folder / "certificate.pem"
     subprocess.run(
         [
             *(

@@ -112,7 +112,8 @@ def test_without_a_cluster_a_preview_looks_at_the_chart_and_an_update_fails(
     lab = Lab.create(tmp_path / "lab", home=home, namespace="offline", environment=environment)
     lab.write(program(str(archive)))
 
-    preview, up = lab.stack.preview().check(), lab.stack.up()
+    preview = lab.stack.preview().check()
+    up = lab.stack.up()
 
     assert preview.step("paint", "create").inputs["version"] == "1.2.3"
     assert up.exit_code == 1

@@ -168,7 +168,8 @@ def test_a_preview_shows_the_objects_and_leaves_the_cluster_alone(lab: Lab, plan
 def test_a_key_that_the_chart_does_not_know_fails_with_the_words_of_helm(lab: Lab, plane_api: Api) -> None:
     lab.write(release(values={"colour": "red"}))
 
-    preview, up = lab.stack.preview().check(), lab.stack.up()
+    preview = lab.stack.preview().check()
+    up = lab.stack.up()
 
     check_words(lab, preview.text, "does not render", "additional properties 'colour' not allowed")
     assert up.exit_code == 1
@@ -269,7 +270,8 @@ def test_a_release_that_is_there_is_taken_over_by_an_import(lab: Lab, helm: Helm
     helm("install", "paint", chart, "-n", "studio", "--create-namespace", "--set", "color=red")
     lab.up("")
 
-    token, place = "kubernetes:helm.sh/v3:Release", ("--generate-code=false", "--protect=false", "--yes")
+    token = "kubernetes:helm.sh/v3:Release"
+    place = ("--generate-code=false", "--protect=false", "--yes")
     lab.stack.run("import", token, "paint", "studio/paint", *place, "--stack", lab.stack.name).check()
     imported = lab.resource("paint")
     lab.up(release(chart="paint", version="1.0.0", values={"color": "red"}))

@@ -55,7 +55,8 @@ def test_without_options_preview_and_up_are_refused_and_nothing_changes(lab: Lab
     lab.up(BARE.format(count=1))
     lab.write(BARE.format(count=2))
 
-    preview, up = lab.stack.preview(), lab.stack.up()
+    preview = lab.stack.preview()
+    up = lab.stack.up()
 
     assert (preview.exit_code, up.exit_code) == (1, 1)
     assert "field is immutable" in preview.text
@@ -76,7 +77,8 @@ def test_replacing_an_explicit_name_passes_preview_and_fails_in_up(lab: Lab, clu
     lab.up(REPLACED.format(count=1))
     lab.write(REPLACED.format(count=2))
 
-    preview, up = lab.stack.preview(), lab.stack.up()
+    preview = lab.stack.preview()
+    up = lab.stack.up()
 
     assert preview.exit_code == 0
     assert "replace" in preview.operations("claim")

@@ -202,7 +202,8 @@ def test_a_policy_pack_can_forbid_and_does_not_delay_the_end(offline: Lab, tmp_p
     (pack / "__main__.py").write_text(POLICY)
     offline.write('config_map("map")\n')
 
-    with_pack, plain = [], []
+    with_pack = []
+    plain = []
     # The engine waits five seconds for a plugin that does not go, each time; another load may come at any time.
     while not plain or (min(with_pack) >= 5 + min(plain) and len(plain) < _TRIES):
         began = time.monotonic()

@@ -47,7 +47,8 @@ def test_a_name_that_is_taken_passes_preview_and_fails_in_up(lab: Lab, cluster_a
     cluster_api.create({**taken, "metadata": {"name": "taken", "namespace": lab.namespace}})
     lab.write('config_map("object", {"owner": "us"}, name="taken")\n')
 
-    preview, up = lab.stack.preview(), lab.stack.up()
+    preview = lab.stack.preview()
+    up = lab.stack.up()
 
     assert (preview.exit_code, up.exit_code) == (0, 1)
     assert '"taken" already exists' in up.text
@@ -82,7 +83,8 @@ def test_drift_is_an_update_after_refresh(drifted: Lab) -> None:
 def test_correcting_drift_conflicts_with_the_other_manager(drifted: Lab, cluster_api: Api) -> None:
     drifted.stack.refresh().check()
 
-    preview, up = drifted.stack.preview(), drifted.stack.up()
+    preview = drifted.stack.preview()
+    up = drifted.stack.up()
 
     assert (preview.exit_code, up.exit_code) == (1, 1)
     for result in (preview, up):
@@ -155,7 +157,8 @@ def applied(request: pytest.FixtureRequest, lab: Lab, cluster_api: Api) -> Lab:
 def test_up_takes_over_what_kubectl_applied_though_the_preview_stops(applied: Lab, cluster_api: Api) -> None:
     applied.write(APPLIED.format(owner="us", more=""))
 
-    preview, up = applied.stack.preview(), applied.stack.up()
+    preview = applied.stack.preview()
+    up = applied.stack.up()
 
     assert (preview.exit_code, up.exit_code) == (1, 0)
     assert "conflict with" in preview.text

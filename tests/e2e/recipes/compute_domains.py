@@ -63,7 +63,8 @@ class ComputeDomainStandIn:
             template = channel_template(domain)
             if template is None or "deletionTimestamp" in metadata:
                 continue
-            name, namespace = template["metadata"]["name"], metadata["namespace"]
+            name = template["metadata"]["name"]
+            namespace = metadata["namespace"]
             if self._api.find(TEMPLATE, name, namespace=namespace) is None:
                 self._api.create(_completed(template, domain))
         return self._ended.is_set()

@@ -51,10 +51,8 @@ def test_what_depends_on_the_time_stops_it(name: str, tmp_path: Path, monkeypatc
 
 def test_a_wheel_that_says_another_version_is_refused(tmp_path: Path):
     wheel = artefacts.hatch("wheel", sources.ROOT, tmp_path)
-    requirements, example = (
-        sources.ROOT / "requirements" / "run.txt",
-        sources.ROOT / "examples" / "00-quickstart",
-    )
+    requirements = sources.ROOT / "requirements" / "run.txt"
+    example = sources.ROOT / "examples" / "00-quickstart"
     with pytest.raises(ToolError, match=r"and is to name 9\.9\.9"):
         installation.check(wheel, requirements, example, "9.9.9")
 

@@ -188,7 +188,8 @@ class Submission:
         """All pods that there will be are there, and it is decided of each whether it has a node."""
         if workload.name in self._refused:
             return True
-        expected, pods = self._expected(workload), self._pods(workload)
+        expected = self._expected(workload)
+        pods = self._pods(workload)
         if expected is None or not all(map(self._is_decided, pods)):
             return False
         waits = any(not each["spec"].get("nodeName") for each in pods)

@@ -162,7 +162,8 @@ def taints(random: Random) -> Scenario:
 def broken_pools(random: Random) -> Scenario:
     """Pools that miss a slice, that are between two generations, and whole ones beside them."""
     fleet = [gpus(), *(node(f"n{number}") for number in range(3))]
-    old, new = [device("old-0"), device("old-1")], [device("new-0")]
+    old = [device("old-0"), device("old-1")]
+    new = [device("new-0")]
     fleet.append(resource_slice("n0-a", DRIVER, old, pool="n0", count=2, nodeName="n0"))
     fleet.append(resource_slice("n1-a", DRIVER, old, pool="n1", nodeName="n1"))
     fleet.append(

@@ -70,7 +70,8 @@ def test_a_claim_holds_32_devices(inputs, counts, code):
 
 
 def test_of_alternatives_the_smallest_counts(inputs):
-    big, small = ("big", (), {"count": 40}), ("small", (HOPPER,), {"count": 2})
+    big = ("big", (), {"count": 40})
+    small = ("small", (HOPPER,), {"count": 2})
     assert inputs.codes(alternatives(inputs, big, small)) == []
     assert inputs.codes(alternatives(inputs, big)) == ["too-many-devices"]
 

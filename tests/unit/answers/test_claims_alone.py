@@ -44,7 +44,8 @@ def a_fleet(**changes: Any) -> Fleet:
 def test_explain_says_of_a_claim_what_the_tests_of_users_say(
     around: list[dict[str, Any]], changes: dict[str, Any], verdict: str
 ) -> None:
-    program, fleet = a_program(a_template(), *around), a_fleet(**changes)
+    program = a_program(a_template(), *around)
+    fleet = a_fleet(**changes)
 
     explained = explain(Scene.of(program, fleet=fleet), "template/gpu")
     tested = testing.SynthesizedProgram(program).claim("gpu").fits(fleet)

@@ -35,7 +35,8 @@ def test_a_daemon_set_without_pods_fits_where_its_driver_publishes_nothing() -> 
     device_class = a_class("gpu.example.com", 'device.driver == "gpu.example.com"')
     scene = Scene.of(a_program(device_class, a_template(), a_daemon_set(pod)), fleet=CORDONED)
 
-    simulated, explained = simulate(scene), explain(scene, "daemonset/agents")
+    simulated = simulate(scene)
+    explained = explain(scene, "daemonset/agents")
 
     assert simulated.placement is not None
     assert [each.verdict for each in simulated.placement.workloads] == ["fits"]

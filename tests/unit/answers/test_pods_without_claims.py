@@ -81,7 +81,8 @@ def test_every_surface_gives_one_answer_about_a_pod_that_no_node_lets_in(
     fleet = named if is_by_name else gather_fleet(named.to_manifests(), "nodes.yaml")
     scene = Scene.of_manifests([a_job({}, nodeSelector={"pool": "cpu"})], fleet=fleet)
 
-    simulated, explained = simulate(scene), explain(scene, "job/train")
+    simulated = simulate(scene)
+    explained = explain(scene, "job/train")
     reviewed = compare(replace(scene.program, objects=()), scene.program, base_label="main", fleet=fleet)
     tested = testing.SynthesizedProgram(scene.program)
 

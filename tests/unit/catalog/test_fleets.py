@@ -220,7 +220,8 @@ def test_every_kind_of_fleet_names_its_source_and_every_name_leads_somewhere():
 @pytest.mark.parametrize("name", [name for name in NAMES if fleet_kinds()[name].gpu])
 def test_kinds_of_fleets_agree_with_products_and_systems(name):
     kind = fleet_kinds()[name]
-    product, system = gpu_products()[kind.gpu], systems()[kind.system]
+    product = gpu_products()[kind.gpu]
+    system = systems()[kind.system]
     assert kind.gpu in system.gpus
     assert system.gpus_per_node in (None, kind.count)
     assert bool(system.nodes_per_rack) == kind.compute_domains == (kind.invented.clique is not None)

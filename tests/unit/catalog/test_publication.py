@@ -133,7 +133,8 @@ def test_slices_are_such_that_an_api_server_takes_them(text, kubernetes):
 
 
 def check_pool(driver, slices, *, separate):
-    names, sets = [], {}
+    names = []
+    sets = {}
     for slice_ in slices:
         spec = slice_.spec
         assert is_dns_subdomain(slice_.metadata.name)

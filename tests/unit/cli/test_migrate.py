@@ -268,7 +268,8 @@ class Stopping(contextlib.AbstractContextManager[Any]):
     """A stream whose writes are somebody else's."""
 
     def __init__(self, stream: Any, write: Any) -> None:
-        self._stream, self.write = stream, write
+        self._stream = stream
+        self.write = write
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
@@ -282,7 +283,8 @@ def test_an_interruption_leaves_each_file_whole_and_a_second_run_ends_the_work(
     (folder / "other.yaml").write_text(SERVE.replace("serve", "chat"))
     before = {each.name: each.read_text() for each in folder.iterdir()}
     calls = itertools.count()
-    opened, rename = os.fdopen, Folder.rename
+    opened = os.fdopen
+    rename = Folder.rename
 
     def open_half(descriptor: int, *arguments: Any) -> Any:
         if step == "replace" or arguments != ("wb",) or next(calls) != number:

@@ -90,7 +90,8 @@ class Registered:
 
 def run(body: Callable[[], Any]) -> tuple[Program, Registered]:
     """Run a program as `synth` does, on the newest Kubernetes, and note what it registers."""
-    seen, register = Registered(), Monitor.RegisterResource
+    seen = Registered()
+    register = Monitor.RegisterResource
 
     def note(self: Monitor, request: Any) -> Any:
         seen.requests.append(request)

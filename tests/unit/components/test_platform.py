@@ -44,7 +44,8 @@ class Registered:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> Registered:
-    seen, register = Registered(), Monitor.RegisterResource
+    seen = Registered()
+    register = Monitor.RegisterResource
 
     def note(self: Monitor, request: Any) -> Any:
         seen.requests[request.type, request.name] = request

@@ -133,7 +133,8 @@ def test_tolerations_are_given_to_what_has_none():
         for (kind, name), manifest in objects(body).items()
         if kind == "ResourceClaimTemplate"
     }
-    xid, mine = ["gpu.nvidia.com/xid"], ["example.com/own"]
+    xid = ["gpu.nvidia.com/xid"]
+    mine = ["example.com/own"]
     assert found == {
         "plain": [xid],
         "own": [mine],

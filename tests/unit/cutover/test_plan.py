@@ -325,7 +325,8 @@ def test_a_rollout_of_argo_that_waits_for_somebody_is_promoted_there_and_back(
 
 def hint_for(made: dict[str, Any], **spec: Any) -> str:
     """What to do about a workload that rolls over on nodes without room for any of its pods."""
-    objects, kubernetes = [{**made, "spec": {**made["spec"], **spec}}], "1.37"
+    objects = [{**made, "spec": {**made["spec"], **spec}}]
+    kubernetes = "1.37"
     estate = Estate.of(objects, migrated(objects), None, has_driver=False)
     fleet = load_fleet("t4 x 1", kubernetes=kubernetes)
     (release,) = ClusterTarget(kubernetes=kubernetes).releases
@@ -427,7 +428,8 @@ def test_a_template_that_is_not_migrated_keeps_the_plugin_for_ever():
 
 @pytest.mark.parametrize(("limits", "works"), [({}, False), ({"cpu": "2"}, True)])
 def test_a_quota_on_limits_refuses_pods_without_one_in_every_phase(limits: dict[str, str], works: bool):
-    held, pods = quota(16), deployment("a", 1, 8)
+    held = quota(16)
+    pods = deployment("a", 1, 8)
     held["spec"]["hard"]["limits.cpu"] = "4"
     (container,) = pods["spec"]["template"]["spec"]["containers"]
     container["resources"]["limits"] |= limits
@@ -572,7 +574,8 @@ def test_pods_of_a_daemon_set_go_before_the_driver_comes_and_before_it_goes(kube
     first = found.phases[1]
     assert first.evicted == ()
     assert [each.name for each in first.deleted] == ["d-0", "d-1"][: len(first.nodes)]
-    names, key = " ".join(first.nodes), "dra-infra/cut-over"
+    names = " ".join(first.nodes)
+    key = "dra-infra/cut-over"
     delete = "kubectl delete pods -n ml -l app=d --field-selector spec.nodeName=hgx-h100-0"
     given = commands(first.steps)
     order = [
@@ -685,7 +688,8 @@ def test_running_pods_of_no_controller_are_deleted_where_they_are():
 def test_a_drain_that_no_budget_lets_end_is_told_with_what_to_write(
     limit: dict[str, Any], hint: str, is_running: bool
 ):
-    inside, outside = [budget("a", **limit)], [budget("other", maxUnavailable=0)]
+    inside = [budget("a", **limit)]
+    outside = [budget("other", maxUnavailable=0)]
     given = {"running": inside} if is_running else {}
     found = plan([deployment("a", 2, 8), *outside, *(() if is_running else inside)], "hgx-h100 x 4", **given)
     first = next(each for each in found.phases if each.nodes)

@@ -70,10 +70,8 @@ def test_a_node_is_on_one_side_at_a_time():
 
 
 def test_pods_that_select_by_labels_of_the_plan_find_nodes_on_one_side():
-    plugin, driver = (
-        {"nvidia.com/gpu.deploy.device-plugin": "true"},
-        {"nvidia.com/dra-kubelet-plugin": "true"},
-    )
+    plugin = {"nvidia.com/gpu.deploy.device-plugin": "true"}
+    driver = {"nvidia.com/dra-kubelet-plugin": "true"}
     fleet = load_fleet("hgx-h100 x 2", kubernetes="1.34")
     nodes = tuple(replace(each, labels={**each.labels, **plugin}) for each in fleet.nodes)
     sides = all_on_plugin(replace(fleet, nodes=nodes), PLUGIN)

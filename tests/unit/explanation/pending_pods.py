@@ -180,7 +180,8 @@ def _written(row: PendingPod, objects: Iterable[Object], folder: Path) -> dict[s
     folder.mkdir(parents=True, exist_ok=True)
     there = [each for each in objects if each["kind"] not in row.planned]
     planned = [each for each in objects if each["kind"] in row.planned]
-    snapshot, program = folder / "snapshot.json", folder / "program.json"
+    snapshot = folder / "snapshot.json"
+    program = folder / "program.json"
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": there}))
     if planned:
         program.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": planned}))
@@ -260,7 +261,8 @@ def with_change(objects: Iterable[Object], suggestion: Mapping[str, Any]) -> lis
         kind, _, name = owner.partition(" ")
         name = name.rpartition("/")[2]
         if owner == "the pod":
-            kind, name = "Pod", SUBJECT.partition("/")[2]
+            kind = "Pod"
+            name = SUBJECT.partition("/")[2]
         (target,) = [each for each in changed if (each["kind"], each["metadata"]["name"]) == (kind, name)]
         _write(target, re.findall(r"[^.\[\]]+|(?<=\[)\d+(?=\])", path), line)
     return [_without_gaps(each) for each in changed]
@@ -275,7 +277,8 @@ def _command(objects: list[Object], line: str) -> None:
         node["spec"]["unschedulable"] = False
         return
     assert words[1] == "delete", line
-    kind, name = {"pod": "Pod", "resourceclaim": "ResourceClaim"}[words[2]], words[-1]
+    kind = {"pod": "Pod", "resourceclaim": "ResourceClaim"}[words[2]]
+    name = words[-1]
     gone = [each for each in objects if (each["kind"], each["metadata"]["name"]) == (kind, name)]
     assert gone, line
     for each in gone:

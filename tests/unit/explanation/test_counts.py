@@ -30,7 +30,8 @@ DEVICES = st.lists(
 def test_each_device_counts_at_the_first_thing_that_it_fails(first, second, least, most, tolerates):
     expected: Counter[tuple[str, str]] = Counter()
     left: Counter[str] = Counter()
-    slices, held = [], []
+    slices = []
+    held = []
     for node, devices in (("n0", first), ("n1", second)):
         written = []
         for number, (size, speed, taint, used) in enumerate(devices):

@@ -25,7 +25,8 @@ def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
     seen = 0
     for seed in draws.seeds(CASES):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
-        cluster, claims = cluster_of(case), claims_of(case)
+        cluster = cluster_of(case)
+        claims = claims_of(case)
         for manifest in case.nodes:
             node = node_of(manifest)
             declared = frozenset(manifest.get("status", {}).get("declaredFeatures", ()))
@@ -48,7 +49,8 @@ def test_every_refusal_has_a_reason(minor):
     codes = set()
     for seed in draws.seeds(CASES):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
-        cluster, claims = cluster_of(case), claims_of(case)
+        cluster = cluster_of(case)
+        claims = claims_of(case)
         for manifest in case.nodes:
             node = node_of(manifest)
             outcome = cluster.allocator.allocate(node, claims)

@@ -188,7 +188,9 @@ def serving(forge: LocalForge) -> Iterator[LocalForge]:
                 forge.asked.append(asked)
             forge.before(asked)
             reply = forge.planned(self.command, self.path)
-            status, data, extra = (0, None, {})
+            status = 0
+            data = None
+            extra = {}
             if reply is None or reply.after:
                 status, data, extra = forge.answer(asked)
             text = "" if data is None else json.dumps(data)

@@ -207,7 +207,8 @@ class _Forge(requests.adapters.BaseAdapter):
 
     def __init__(self, data: bytes, random: Random) -> None:
         super().__init__()
-        self._data, self._random = data, random
+        self._data = data
+        self._random = random
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         chosen = self._random
@@ -239,7 +240,8 @@ class _Forge(requests.adapters.BaseAdapter):
                 )
             )
         )
-        response.request, response.url = request, request.url or ""
+        response.request = request
+        response.url = request.url or ""
         response.raw = urllib3.HTTPResponse(io.BytesIO(self._data), preload_content=False)
         return response
 
@@ -272,7 +274,8 @@ class _Cluster(Session):
         super().__init__(
             Account(name="test", server="http://127.0.0.1:9", user=User()), {}, sleep=lambda _: None
         )
-        self._plural, self._body = plural, body
+        self._plural = plural
+        self._body = body
 
     def get(
         self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "application/json"
@@ -318,7 +321,8 @@ def _drained(reader: Reader) -> None:
 def _explained(reader: Reader) -> None:
     for kind in SNAPSHOT[:1]:
         reader.list(kind, names_only=True)
-    original, asking.open_reader = asking.open_reader, lambda *_args, **_named: reader
+    original = asking.open_reader
+    asking.open_reader = lambda *_args, **_named: reader
     try:
         explain.run(
             "pod/waits",
@@ -343,7 +347,8 @@ def _explained(reader: Reader) -> None:
 
 def _migrated(reader: Reader) -> None:
     options = {**_MIGRATION, "context": "test", "fleet": None}
-    original, reading.open_reader = reading.open_reader, lambda *_args, **_named: reader
+    original = reading.open_reader
+    reading.open_reader = lambda *_args, **_named: reader
     try:
         migrate.run([], **options)
         migrate.run([], **{**options, "diff": False, "to": "components"})

@@ -56,7 +56,8 @@ def resident() -> int:
 def test_every_damaged_document_has_an_answer(part: int, tmp_path: Path, record_property):
     size = COUNT // PARTS
     crashes: dict[str, str] = {}
-    slowest, memory = (0.0, 0), []
+    slowest = (0.0, 0)
+    memory = []
     for number in range(part * size, (part + 1) * size):
         document = make_document(SEED, number)
         began = time.process_time()

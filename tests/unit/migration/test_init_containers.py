@@ -49,7 +49,8 @@ def requests(done: Migrated) -> dict[tuple[str, str], int]:
 def used(done: Migrated) -> dict[str, set[tuple[str, str]]]:
     """The requests that each container uses."""
     assert done.manifest is not None
-    spec, there = done.manifest["spec"], requests(done)
+    spec = done.manifest["spec"]
+    there = requests(done)
     return {
         each["name"]: {
             key

@@ -24,7 +24,8 @@ from dra_infra.migration.node_labels import Requirement, read_requirements
 from dra_infra.migration.outcomes import Migrated
 
 GKE = "cloud.google.com/gke-"
-PARTITION, SHARING = f"{GKE}gpu-partition-size", f"{GKE}gpu-sharing-strategy"
+PARTITION = f"{GKE}gpu-partition-size"
+SHARING = f"{GKE}gpu-sharing-strategy"
 CLIENTS = f"{GKE}max-shared-clients-per-gpu"
 SAID = Settings(plugin=DevicePlugin())
 LIMIT = "spec.containers[0].resources.limits[{}]"
@@ -549,7 +550,8 @@ def of_clouds() -> list[Requirement]:
     "requirement", of_clouds(), ids=lambda each: f"{each.key}-{each.operator}-{each.values}"
 )
 def test_the_machines_that_a_label_chose_have_the_gpus_that_its_selector_chooses(requirement: Requirement):
-    by_label, by_selector = chosen_by_label(requirement), chosen_by_selector(requirement)
+    by_label = chosen_by_label(requirement)
+    by_selector = chosen_by_selector(requirement)
     assert by_label <= by_selector
     assert products(by_label) == products(by_selector)
     if not requirement.key.startswith(GKE):

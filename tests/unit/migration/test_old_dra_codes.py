@@ -57,7 +57,8 @@ def test_every_code_of_the_page_has_a_row():
     ],
 )
 def test_parameters_of_a_class_that_mean_none_are_told_by_what_they_say(spec: dict[str, Any], message: str):
-    group, metadata = "gpu.resource.nvidia.com", {"name": "odd"}
+    group = "gpu.resource.nvidia.com"
+    metadata = {"name": "odd"}
     odd = {"apiVersion": f"{group}/v1alpha1", "kind": "GpuClassParameters", "metadata": metadata}
     named = {"apiGroup": group, "kind": "GpuClassParameters", "name": "odd"}
     of_it = {"kind": "ResourceClass", "driverName": group, "metadata": metadata, "parametersRef": named}

@@ -142,7 +142,8 @@ def test_eleven_of_ten_with_a_constraint_is_answered_at_once(build):
 
 def test_devices_that_the_scheduler_reaches_too_late_are_no_promise(build):
     # All choices of the first 19 are tried before the 20 others, which is where the 20 of one value are.
-    request, constraint = build.a_request(count=20), {"matchAttribute": ROOT}
+    request = build.a_request(count=20)
+    constraint = {"matchAttribute": ROOT}
     late = build.place_request(rooted(build, *["x"] * 19, *["y"] * 20), request, constraints=[constraint])
     assert (late.verdict, build.codes(late)) == ("not-decided", ["search-stopped"])
     assert late.reasons[0].message.startswith("devices are there, and the scheduler has to try so many")

@@ -41,7 +41,8 @@ def a_pooled(pools, pods):
     kinds = [each["node"] for each in pools for _ in range(each["now"] + each["spare"])]
     whole, manifests = a_platform(kinds, pods)
     names = iter(range(len(kinds)))
-    found, there = [], []
+    found = []
+    there = []
     for number, each in enumerate(pools):
         own = [f"n{next(names)}" for _ in range(each["now"] + each["spare"])]
         there += own[: each["now"]]
@@ -265,7 +266,8 @@ def test_without_an_integer_program_what_is_told_is_true(pools, pods, tries):
 
 def a_platform_of(pools, limits=(), **pods):
     """Pools of nodes of eight GPUs by name, now and at most and price; a Deployment `wN` for pods with N GPUs each."""
-    nodes, found = [], []
+    nodes = []
+    found = []
     for name, (now, most, price) in pools.items():
         own = [build.gpus(f"{name}-{number}") for number in range(most)]
         fleets = [build.a_fleet(each) for each in own]

@@ -153,7 +153,8 @@ def test_pods_without_claims_wait_for_nodes_that_are_cordoned():
 
 @pytest.mark.parametrize("name", ["cpu", "memory"])
 def test_a_container_without_a_limit_that_a_quota_counts_is_refused(name):
-    pod, key = build.a_pod("p", "template:t", requests={name: "1"}), f"limits.{name}"
+    pod = build.a_pod("p", "template:t", requests={name: "1"})
+    key = f"limits.{name}"
     (alone,) = place_below({key: "64"}, pod).workloads
     assert build.codes(alone) == ["quota-refuses"]
     assert f"limits {key}, and container main has no limit of {name}" in alone.reasons[0].message

@@ -102,7 +102,8 @@ class Recursion:
     """allocateOne of the scheduler, written down as plainly as possible."""
 
     def __init__(self, pod, pool):
-        self.pod, self.pool = pod, pool
+        self.pod = pod
+        self.pool = pool
         self.slots = slots_of(pod, pool)
 
     def search(self):

@@ -24,7 +24,9 @@ COPIES = 3
 
 def cloned(case: Case, random: Random) -> Case:
     """The case with copies of its nodes, and of the slices and allocations that belong to one node alone."""
-    nodes, slices, allocated = list(case.nodes), list(case.slices), copy.deepcopy(case.allocated)
+    nodes = list(case.nodes)
+    slices = list(case.slices)
+    allocated = copy.deepcopy(case.allocated)
     for number in range(1, COPIES):
         for node in case.nodes:
             twin = copy.deepcopy(node)
@@ -106,7 +108,8 @@ def test_remembered_outcomes_are_those_of_a_search_on_the_node_itself(minor, ran
 def test_what_is_in_use_is_followed_as_it_grows(minor, random):
     case = cloned(draw_case(random, minor), random)
     cluster, demands = read(case)
-    attempts, shared = Attempts(cluster), SharedPools(cluster)
+    attempts = Attempts(cluster)
+    shared = SharedPools(cluster)
     in_use = InUse(cluster, shared, state_of(case))
     for _ in range(4):
         for node in range(len(cluster.nodes)):

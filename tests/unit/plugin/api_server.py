@@ -27,7 +27,9 @@ Object = dict[str, Any]
 class RefusalError(Exception):
     def __init__(self, status: int, message: str, reason: str = "", retry_after: str = "") -> None:
         super().__init__(message)
-        self.status, self.message, self.reason = status, message, reason
+        self.status = status
+        self.message = message
+        self.reason = reason
         self.retry_after = retry_after
 
 
@@ -336,7 +338,8 @@ class ApiServer:
         if name:
             return store.get(plural, namespace, name)
         with store.changed:
-            items, version = store.list(plural, namespace, selector_of(query)), store.version
+            items = store.list(plural, namespace, selector_of(query))
+            version = store.version
         start = int(query.get("continue", "0"))
         most = int(query.get("limit", "500"))
         rest = {"continue": str(start + most)} if len(items) > start + most else {}
@@ -345,7 +348,8 @@ class ApiServer:
 
     def watch(self, path: str, query: Mapping[str, str]) -> Iterator[Object]:
         plural, _, _ = self._split(path)
-        since, selector = int(query["resourceVersion"]), selector_of(query)
+        since = int(query["resourceVersion"])
+        selector = selector_of(query)
         if since < self.store.forgotten:
             yield {"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}}
             return

@@ -33,7 +33,9 @@ class Faults:
         self.dead = False
 
     def arm(self, left: int | None, what: str = "kill") -> None:
-        self.left, self.what, self.dead = left, what, False
+        self.left = left
+        self.what = what
+        self.dead = False
 
     def step(self) -> None:
         # A process that is gone takes no further step, whatever handlers of it would like.
@@ -109,7 +111,8 @@ class Node:
 
     def __init__(self, folder: Path, disk: Callable[[Faults], Disk] = FaultyDisk) -> None:
         self.disk = disk
-        self.claims, self.cdi = folder / "claims", folder / "cdi"
+        self.claims = folder / "claims"
+        self.cdi = folder / "cdi"
         self.claims.mkdir()
         self.cdi.mkdir()
         self.faults = Faults()

@@ -17,7 +17,8 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_its_name_when_it_is_se
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     done: list[str] = []
-    sync, rename = os.fsync, Disk.rename
+    sync = os.fsync
+    rename = Disk.rename
 
     def fsync(handle: int) -> None:
         done.append("folder" if Path(f"/proc/self/fd/{handle}").is_dir() else "file")

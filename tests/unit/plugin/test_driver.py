@@ -180,13 +180,16 @@ def test_after_a_kill_the_next_instance_takes_over_what_is_prepared(kubelet: Kub
 
 
 def test_in_a_rolling_update_no_call_is_refused_and_both_instances_know_what_is_prepared(kubelet: Kubelet):
-    lamps, claims = Lamps(), {uid_of(0): lamp(0), uid_of(1): lamp(1)}
+    lamps = Lamps()
+    claims = {uid_of(0): lamp(0), uid_of(1): lamp(1)}
     old = Instance(kubelet.root, pod_uid=OLD, lamps=lamps, linger=120)
     new = Instance(kubelet.root, pod_uid=NEW, lamps=lamps)
     old.api.claims = new.api.claims = claims
     old.driver.start()
     kubelet.look()
-    done, failed, calls = threading.Event(), [], 0
+    done = threading.Event()
+    failed = []
+    calls = 0
 
     def work() -> None:
         nonlocal calls

@@ -63,7 +63,8 @@ def test_a_line_has_time_level_message_and_fields():
 
 def test_it_is_json_where_no_terminal_is_and_text_on_one():
     assert start(log_format="").getvalue() == ""
-    piped, terminal = start(log_format=""), None
+    piped = start(log_format="")
+    terminal = None
     logs.log("info", "hello")
     assert json.loads(piped.getvalue())["message"] == "hello"
     terminal = start(log_format="", stream=Terminal())

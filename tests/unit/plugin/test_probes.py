@@ -91,7 +91,8 @@ def test_an_address_that_is_taken_is_told(folder: Path):
 
 @pytest.fixture
 def sockets(folder: Path) -> Iterator[tuple[Path, Path]]:
-    registration, service = folder / "reg.sock", folder / "dra sock"
+    registration = folder / "reg.sock"
+    service = folder / "dra sock"
     handlers = Registration(driver=DRIVER, endpoint=service, observer=Observer()).handlers()
     server = Server((registration, service), handlers, pool=Pool(1, "service"))
     server.start()

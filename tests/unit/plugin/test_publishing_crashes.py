@@ -142,7 +142,8 @@ class Publishing(RuleBasedStateMachine):
 
     @rule(left=st.integers(0, 20), done_first=st.booleans())
     def publishing_dies(self, left: int, done_first: bool) -> None:
-        self.api.left, self.api.done_first = left, done_first
+        self.api.left = left
+        self.api.done_first = done_first
         try:
             self.publisher._sync()
         except Killed:

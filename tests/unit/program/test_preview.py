@@ -218,7 +218,8 @@ def test_a_preview_that_hangs_is_ended_with_everything_it_started(cli, project, 
 def test_stopping_cancels_the_engine_as_ctrl_c_does(cli, project, tmp_path, monkeypatch):
     # It ends as soon as the process does; a disk may take seconds for the file that it writes first.
     monkeypatch.setattr(preview_process, "_GRACE", 60.0)
-    ready, cancelled = tmp_path / "ready", tmp_path / "cancelled"
+    ready = tmp_path / "ready"
+    cancelled = tmp_path / "cancelled"
     cli(
         f"def leave(number, frame):\n    open({str(cancelled)!r}, 'w').close()\n    sys.exit(8)\n"
         f"signal.signal(signal.SIGINT, leave)\nopen({str(ready)!r}, 'w').close()\ntime.sleep(600)"

@@ -23,7 +23,8 @@ KINDS = (("Deployment", "apps/v1"), ("StatefulSet", "apps/v1"), ("Job", "batch/v
 
 def fleet_of(nodes: int) -> str:
     """A fleet of three models: four in five nodes have H100s, most others A100s."""
-    a100, l40s = nodes * 3 // 20, nodes // 20
+    a100 = nodes * 3 // 20
+    l40s = nodes // 20
     return f"hgx-h100 x {nodes - a100 - l40s}, a100-80gb x {a100}, l40s x {l40s}"
 
 
@@ -47,7 +48,9 @@ def manifests(workloads: int, *, head: bool, pods: int = 0) -> Iterator[dict[str
     for index in range(workloads + head):
         if head and index == 20:
             continue
-        devices, replicas, image = (1, 2, 1, 4, 1, 8)[index % 6], pods or index % 5 + 1, "1.0"
+        devices = (1, 2, 1, 4, 1, 8)[index % 6]
+        replicas = pods or index % 5 + 1
+        image = "1.0"
         device_class = "a100" if index % 7 == 3 else "h100"
         if index == 11:
             devices, device_class = 16, "h100"

@@ -62,7 +62,8 @@ def shared(make, name, count, **rest):
 
 def a_pod_with_a_device():
     """A pod on a node, and its claim."""
-    uid, name = "7d7c8d4e", {"name": "train-0", "namespace": "ml"}
+    uid = "7d7c8d4e"
+    name = {"name": "train-0", "namespace": "ml"}
     device = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": "n0", "device": "gpu-0"}
     return [
         {
@@ -92,10 +93,8 @@ def a_job_set(make, image):
 
 def a_sides(make, code):
     """Both sides, a fleet, and what runs."""
-    job, template = (
-        make.workload("Job", "train", make.pod_spec(template="trainer-1")),
-        make.template("trainer", "trainer-1"),
-    )
+    job = make.workload("Job", "train", make.pod_spec(template="trainer-1"))
+    template = make.template("trainer", "trainer-1")
     quota = make.object("ResourceQuota", "team", {"hard": {"h100.deviceclass.resource.k8s.io/devices": "8"}})
     namespace = make.object("Namespace", "ml", None, namespace="")
     crd = make.object(

@@ -250,7 +250,8 @@ def test_a_deleted_class_that_claims_still_name_is_a_danger(make):
     ],
 )
 def test_other_objects_that_pods_cannot_start_without_are_watched_too(make, kind, use):
-    gone, user = make.object(kind, "gone", None), make.workload("Deployment", "serve", make.pod_spec(**use))
+    gone = make.object(kind, "gone", None)
+    user = make.workload("Deployment", "serve", make.pod_spec(**use))
     assert codes(dangers(make, [gone, user], [user])) == ["used-object-deleted"]
 
 

@@ -21,7 +21,8 @@ def a_quota(make, hard, **spec):
 
 
 def passed(make, before, after, *running, stand_ins=()):
-    base, head = make.program(*before), replace(make.program(*after), stand_in_classes=stand_ins)
+    base = make.program(*before)
+    head = replace(make.program(*after), stand_in_classes=stand_ins)
     snapshot = Snapshot(fleet=make.fleet(), objects=running) if running else None
     running = Running.of(snapshot, base, head)
     found = find_dangers(Comparison.of(compare_programs(base, head), base, head, running=running))
@@ -227,7 +228,8 @@ ANSWER = "the API server answers ResourceClaim ml/big with: exceeded quota: team
 
 
 def test_the_one_claim_that_is_new_is_told_what_the_server_answers(make):
-    quota, big = a_quota(make, {H100: "8", CLAIMS: "100"}), make.claim("big", "big", count=7)
+    quota = a_quota(make, {H100: "8", CLAIMS: "100"})
+    big = make.claim("big", "big", count=7)
     (danger,) = passed(make, a_side(make, 1, quota), a_side(make, 1, quota, big))
     assert danger.hint.endswith(ANSWER.format(H100, 2))
     # What others have is in use as well, and names are no different in the quota of a snapshot.
@@ -246,7 +248,8 @@ def test_of_new_claims_that_ask_for_the_same_the_one_that_comes_last_is_told_its
 
 @pytest.mark.parametrize("more", ["another claim", "more pods", "a lower quota"])
 def test_of_several_changes_nobody_knows_which_one_the_server_refuses(make, more):
-    quota, big = a_quota(make, {H100: "8"}), make.claim("big", "big", count=7)
+    quota = a_quota(make, {H100: "8"})
+    big = make.claim("big", "big", count=7)
     before, after = a_side(make, 1, quota), a_side(make, 1, quota, big)
     if more == "another claim":
         after.append(make.claim("small", "small", count=1))
@@ -259,7 +262,8 @@ def test_of_several_changes_nobody_knows_which_one_the_server_refuses(make, more
 
 
 def test_claims_of_a_template_that_the_cluster_has_count_by_what_it_asks_for(make):
-    quota, template = a_quota(make, {H100: "8"}), make.template("t", "t-4", count=4)
+    quota = a_quota(make, {H100: "8"})
+    template = make.template("t", "t-4", count=4)
     running = {**quota.manifest, "apiVersion": "v1"}, template.manifest
     pods = [make.workload("Job", "work", make.pod_spec(template="t-4"), replicas=3)]
     (danger,) = passed(make, [], pods, *running)

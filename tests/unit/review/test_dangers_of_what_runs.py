@@ -22,7 +22,8 @@ def dangers(make, before, after, *running, fleet=None):
     placed = [
         place([each.manifest for each in side.objects], fleet) if fleet else None for side in (base, head)
     ]
-    changes, runs = compare_programs(base, head), Running.of(snapshot, base, head)
+    changes = compare_programs(base, head)
+    runs = Running.of(snapshot, base, head)
     return find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))
 
 
@@ -370,7 +371,8 @@ def test_a_recreated_deployment_always_comes_to_its_end(make):
 
 
 def test_a_class_that_changes_names_the_claims_that_are_allocated_now(make):
-    before, after = [make.device_class()], [make.device_class(expression="true")]
+    before = [make.device_class()]
+    after = [make.device_class(expression="true")]
     (danger,) = dangers(make, before, after, allocated(make, "a"), allocated(make, "b", "other"))
     assert danger.message.startswith("changes under 1 allocated claim (ResourceClaim ml/a):")
     (danger,) = dangers(make, before, after, allocated(make, "b", "other"))

@@ -22,7 +22,8 @@ manifests = st.dictionaries(
 def apply(hunks, before):
     """Put the hunks into the text of *before*, as a patch would be."""
     old = write_manifest(before).splitlines()
-    result, position = [], 0
+    result = []
+    position = 0
     for hunk in hunks:
         expected = [line[1:] for line in hunk.lines if line[0] != "+"]
         while old[position : position + len(expected)] != expected:

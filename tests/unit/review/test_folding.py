@@ -40,7 +40,8 @@ def test_text_and_markdown_name_what_changed_and_count_the_rest(platform):
 
 
 def test_the_brief_form_has_no_diffs_and_nothing_that_stays(platform):
-    text, comment = render_text(platform, brief=True), render_markdown(platform, brief=True)
+    text = render_text(platform, brief=True)
+    comment = render_markdown(platform, brief=True)
     for told in (text, comment):
         assert all(name in told for name in CHANGED)
         assert "as before" not in told

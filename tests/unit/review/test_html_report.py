@@ -36,7 +36,10 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.tags, self.open, self.texts, self.attributes = [], [], [], []
+        self.tags = []
+        self.open = []
+        self.texts = []
+        self.attributes = []
         self.feed(text)
         self.close()
         assert self.open == []

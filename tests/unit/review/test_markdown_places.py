@@ -68,7 +68,8 @@ def a_review() -> Review:
         samples.place_first_fit(fleet, ("Deployment", NAME, count, count, samples.H100)) for count in (1, 2)
     ]
     made = review(before, after, base_label=NAME, before=placed[0], after=placed[1])
-    ref, place = ObjectRef("Pod", NAME, NAME), Place(file=NAME, line=1)
+    ref = ObjectRef("Pod", NAME, NAME)
+    place = Place(file=NAME, line=1)
     danger = Danger(who=ref, code="x", message=NAME, cause=NAME, hint=NAME, place=place)
     step = EngineOnly(
         why="other", urn=NAME, type=NAME, name=NAME, ref=None, steps=("create",), replacing=(NAME,)

@@ -59,7 +59,8 @@ def program(names, data, problems=(), not_seen=()):
 
 def lines_outside_fences(text):
     """Lines that are read as Markdown, by CommonMark's rule for fences; fails on a fence that stays open."""
-    outside, fence = [], None
+    outside = []
+    fence = None
     for line in text.split("\n"):
         found = re.match(r" {0,3}(`{3,})(.*)$", line)
         if fence is None and found:

@@ -91,7 +91,8 @@ def test_finalizers_are_a_set_and_ports_of_a_service_have_a_key():
             "spec": {"ports": ports},
         }
 
-    first, second = {"port": 80}, {"port": 53, "protocol": "UDP"}
+    first = {"port": 80}
+    second = {"port": 53, "protocol": "UDP"}
     assert diff_manifests(service([first, second], ["a", "b"]), service([second, first], ["b", "a"])) == ()
 
 

@@ -188,7 +188,8 @@ def test_a_quota_that_refuses_pods_is_to_be_raised_and_no_node_added(make, fleet
 
 def told_of_more(make, fleet, joint, **verdict):
     """Dangers where the second of two Jobs is new, and not all found room before."""
-    a, b = ("Job", "a", 2, 8, H100), ("Job", "b", 2, 8, H100)
+    a = ("Job", "a", 2, 8, H100)
+    b = ("Job", "b", 2, 8, H100)
     before, after = make.place(fleet, a, joint=joint), make.place(fleet, a, b, joint=joint)
     after = replace(after, joint=replace(after.joint, **verdict))
     found = review(make.program(), make.program(), base_label="main", before=before, after=after)

@@ -341,7 +341,8 @@ def test_the_label_for_admin_access_is_that_of_the_namespace_in_the_cluster(make
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml", "labels": labels}}
     claim = make.claim("look", "look")
     claim.manifest["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"] = True
-    snapshot, program = a_snapshot(make, space), make.program(make.device_class(), claim)
+    snapshot = a_snapshot(make, space)
+    program = make.program(make.device_class(), claim)
     reviewed = compare(make.program(), program, base_label="main", fleet=snapshot.fleet, snapshot=snapshot)
     assert [each.code for each in reviewed.problems] == codes
     told = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace"

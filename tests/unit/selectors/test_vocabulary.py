@@ -70,7 +70,8 @@ SAMPLE = {"string": "x", "int": 1, "bool": True, "version": "1.0.0"}
 
 def view_of(device: DeviceType, **values: str) -> DeviceView:
     """A device with what each of its type has in that release."""
-    attributes, amounts = {}, {}
+    attributes = {}
+    amounts = {}
     for name, entry in device.attributes.items():
         if not entry.absent:
             value = values.get(name.partition("/")[2], entry.value or SAMPLE[entry.type])
@@ -226,7 +227,8 @@ def test_an_attribute_of_any_driver_may_be_given_its_type(type_):
 def test_a_typed_attribute_compiles_as_the_untyped_one():
     assert type(attribute("gpu.example.com/x")) is AnyAttribute
     assert (attribute("a.example/x", "int") >= 3).expression() == (attribute("a.example/x") >= 3).expression()
-    typed, plain = attribute("a.example/v", "version"), version("a.example/v")
+    typed = attribute("a.example/v", "version")
+    plain = version("a.example/v")
     assert (typed >= "1.2.3").expression() == (plain >= "1.2.3").expression()
 
 

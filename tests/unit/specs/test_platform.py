@@ -337,7 +337,8 @@ def test_a_gpu_cluster_tells_its_exporter_by_itself():
 
 
 def test_lists_of_the_user_stay_beside_what_the_exporter_is_told():
-    own, extra = {"name": "DCGM_EXPORTER_INTERVAL", "value": "1000"}, {"kind": "ConfigMap"}
+    own = {"name": "DCGM_EXPORTER_INTERVAL", "value": "1000"}
+    extra = {"kind": "ConfigMap"}
     values = {"dcgmExporter": {"env": [own], "enablePodUID": False}, "extraObjects": [extra]}
     tree = compile_operator({"device_plugin": False, "values": values}, target=TARGET).values.tree
     told = [{"name": "KUBERNETES_ENABLE_DRA", "value": "true"}]
@@ -588,7 +589,8 @@ WRITES = {"string": "x", "bool": True, "int": 2, "list": [], "map": {"a": "b"}}
 def test_values_of_right_arguments_are_never_refused_by_the_chart(data: st.DataObject):
     product, name, version = data.draw(st.sampled_from(VERSIONS))
     table = chart_rules(product).arguments
-    types, choices = value_types(name, version), chart_rules(product).choices
+    types = value_types(name, version)
+    choices = chart_rules(product).choices
     arguments: dict[str, Any] = {"version": version}
     for argument in data.draw(st.sets(st.sampled_from(sorted(table)))):
         paths = table[argument]

@@ -142,7 +142,8 @@ def test_configs_are_checked_for_the_devices_of_the_request():
 
 
 def test_devices_are_paired_by_what_all_drivers_publish():
-    gpu, nic = request(), dra.DeviceRequest("nic", device_class="dranet")
+    gpu = request()
+    nic = dra.DeviceRequest("nic", device_class="dranet")
     (found,) = compiled(gpu, nic, constraints=[dra.pair(gpu, nic)])["constraints"]
     assert found == {"requests": ["gpu", "nic"], "matchAttribute": "resource.kubernetes.io/pcieRoot"}
     assert dra.pair("gpu", "nic", on="numa-node").attribute == "resource.kubernetes.io/numaNode"

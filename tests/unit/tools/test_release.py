@@ -150,7 +150,8 @@ def test_an_sdist_has_what_the_project_lets_in(name: str, fails: bool, tmp_path:
 def test_artefacts_of_other_bytes_or_without_a_twin_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    once, again = tmp_path / "once", tmp_path / "again"
+    once = tmp_path / "once"
+    again = tmp_path / "again"
     for folder, files in ((once, {"a": "1", "b": "1", "c": "1"}), (again, {"a": "1", "b": "2", "d": "1"})):
         folder.mkdir()
         for name, text in files.items():

@@ -151,7 +151,8 @@ def test_what_others_add_is_no_drift(inputs: dict[str, Any]) -> None:
 
 
 def test_a_spelling_that_the_server_changed_is_kept_until_the_value_changes() -> None:
-    inputs, stored = {"memory": "1024Mi"}, {"memory": "1Gi"}
+    inputs = {"memory": "1024Mi"}
+    stored = {"memory": "1Gi"}
 
     assert follow_drift(inputs, stored, {"memory": "1Gi"}) == {"memory": "1024Mi"}
     assert follow_drift(inputs, stored, {"memory": "2Gi"}) == {"memory": "2Gi"}

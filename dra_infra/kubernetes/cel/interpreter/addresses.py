@@ -98,13 +98,15 @@ def contains(prefix: CIDR, address: IP) -> bool:
 
 def _longest_zeros(groups: list[int]) -> tuple[int, int]:
     """The first longest run of at least two zeros; the end is 0 without one."""
-    best, end = len(groups), 0
+    best = len(groups)
+    end = 0
     for start in range(len(groups)):
         stop = start
         while stop < len(groups) and groups[stop] == 0:
             stop += 1
         if stop - start >= 2 and stop - start > max(0, end - best):
-            best, end = start, stop
+            best = start
+            end = stop
     return best, end
 
 
@@ -115,7 +117,8 @@ def _read_four(whole: str, part: str) -> int:
         if character in "0123456789":
             if digits == 1 and value == 0:
                 raise _AddressError(whole, "IPv4 field has octet with leading zero")
-            value, digits = value * 10 + int(character), digits + 1
+            value = value * 10 + int(character)
+            digits = digits + 1
             if value > 255:
                 raise _AddressError(whole, "IPv4 field has value >255")
         elif character == ".":
@@ -139,7 +142,8 @@ def _read_six(whole: str) -> tuple[IP, str]:
     found = bytearray()
     ellipsis = -1
     if rest.startswith("::"):
-        ellipsis, rest = 0, rest[2:]
+        ellipsis = 0
+        rest = rest[2:]
         if not rest:
             return IP(6, 0), zone
     while len(found) < 16:
@@ -156,7 +160,8 @@ def _read_six(whole: str) -> tuple[IP, str]:
         if rest[0] == ":":
             if ellipsis >= 0:
                 raise _AddressError(whole, "multiple :: in address", rest)
-            ellipsis, rest = len(found), rest[1:]
+            ellipsis = len(found)
+            rest = rest[1:]
             if not rest:
                 break
     return IP(6, _expand(whole, rest, found, ellipsis)), zone

@@ -50,7 +50,8 @@ def qualify(target: Value, key: Value, *, optional: bool) -> Value:
     if type(target) is OptionalValue and type(key) in _KEYS:
         if target is NONE:
             return NONE
-        target, optional = target.value, True
+        target = target.value
+        optional = True
     found = look_up(target, key)
     if not optional:
         return Err(missing(target, key)) if found is None else found[0]
@@ -201,7 +202,8 @@ def plan_equality(left: Step, right: Step, *, negated: bool) -> Step:
     """`left == right`, or `left != right`."""
 
     def evaluate(scope: Scope) -> Value:
-        first, second = left(scope), right(scope)
+        first = left(scope)
+        second = right(scope)
         for value in (first, second):
             if type(value) is Err:
                 return value
@@ -254,7 +256,8 @@ def plan_binary(function: str, left: Step, right: Step) -> Step:
     """An operator of two operands."""
 
     def evaluate(scope: Scope) -> Value:
-        first, second = left(scope), right(scope)
+        first = left(scope)
+        second = right(scope)
         if type(first) is Err:
             return first
         if type(second) is Err:
@@ -391,7 +394,8 @@ def plan_membership(sought: Step, container: Step) -> Step:
     """`sought in container`."""
 
     def evaluate(scope: Scope) -> Value:
-        value, found = sought(scope), container(scope)
+        value = sought(scope)
+        found = container(scope)
         if type(value) is Err:
             return value
         if type(found) is Err:

@@ -144,7 +144,8 @@ class Amount:
         left, right = self.digits, other.digits
         if self.scale != other.scale:
             scale = min(self.scale, other.scale)
-            left, right = left * 10 ** (self.scale - scale), right * 10 ** (other.scale - scale)
+            left = left * 10 ** (self.scale - scale)
+            right = right * 10 ** (other.scale - scale)
         return (left > right) - (left < right)
 
     def text(self) -> str:

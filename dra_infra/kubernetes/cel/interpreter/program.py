@@ -80,7 +80,8 @@ class Interpreter:
     __slots__ = ("_minor", "_plain", "_tracked", "_tree")
 
     def __init__(self, tree: CheckedTree, minor: int) -> None:
-        self._tree, self._minor = tree, minor
+        self._tree = tree
+        self._minor = minor
         self._plain: Step | str | None = None
         self._tracked: Step | str | None = None
 

@@ -70,7 +70,8 @@ def print_timestamp(time: Timestamp) -> Value:
     """The time as RFC 3339 with its own offset."""
     local, years = _local(time, time.offset)
     fraction = f".{time.nanos:09}".rstrip("0") if time.nanos else ""
-    sign, minutes = ("-" if time.offset < 0 else "+"), abs(time.offset) // 60
+    sign = "-" if time.offset < 0 else "+"
+    minutes = abs(time.offset) // 60
     zone = f"{sign}{minutes // 60:02}:{minutes % 60:02}" if time.offset else "Z"
     return f"{local.year + years:04}-{local:%m-%dT%H:%M:%S}{fraction}{zone}"
 

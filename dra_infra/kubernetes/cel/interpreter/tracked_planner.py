@@ -99,7 +99,8 @@ class Attribute:
 
     def resolve(self, scope: Scope) -> Value:
         """The value, which may be an error (applyQualifiers)."""
-        value, is_optional = self.root(scope), False
+        value = self.root(scope)
+        is_optional = False
         if type(value) is OptionalValue and value is not NONE and self.rereads:
             value = OptionalValue(reread(value.value))
         if type(value) is Err or not self.qualifiers:
@@ -107,7 +108,8 @@ class Attribute:
         if type(value) is OptionalValue:
             if value is NONE:
                 return NONE
-            value, is_optional = value.value, True
+            value = value.value
+            is_optional = True
             if type(value) is Err:
                 return value
         for qualifier in self.qualifiers:
@@ -316,7 +318,8 @@ def _observe_attribute(attribute: Attribute | Choice) -> Step:
 def _observe(
     step: Step, identity: int, *, taken: tuple[Node, ...] = (), dropped: tuple[Node, ...] = (), cost: int = 0
 ) -> Step:
-    taken_ids, dropped_ids = [node.id for node in taken], [node.id for node in dropped]
+    taken_ids = [node.id for node in taken]
+    dropped_ids = [node.id for node in dropped]
 
     def evaluate(scope: Scope) -> Value:
         value = step(scope)

@@ -114,7 +114,8 @@ class URL:
         """Name and port of the host."""
         name, colon, port = self.host.rpartition(":")
         if not colon or not _PORT.fullmatch(f":{port}"):
-            name, port = self.host, ""
+            name = self.host
+            port = ""
         if name.startswith("[") and name.endswith("]"):
             name = name[1:-1]
         return name, port
@@ -281,7 +282,8 @@ def _parse_host(scheme: str, host: str) -> str:
         raise ValueError("invalid IP-literal")
     if opened == 0:
         return _parse_literal(host)
-    first, last = host.find(":"), host.rfind(":")
+    first = host.find(":")
+    last = host.rfind(":")
     if first != -1:
         port = host[first if scheme in ("http", "https") else last :]
         if not _PORT.fullmatch(port):

@@ -229,7 +229,8 @@ class _Parser:
                 right = self._operation(found[0] + 1)
             node = Call(found[1], (node, right), None, self._at(sign.start))
             height = max(height, self._height) + 1
-        depths.relation, depths.term = relation, term
+        depths.relation = relation
+        depths.term = term
         self._height = height
         return node
 

@@ -134,7 +134,9 @@ class Bounds:
         )
 
     def _list(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> Iterator[_Demand]:
-        at, facts, demands = self._facts.at, self._facts, self._demands
+        at = self._facts.at
+        facts = self._facts
+        demands = self._demands
         by_claim = [sum(1 << at[each.published] for each in devices) for devices in map(_once, picked)]
         taken = union(by_claim)
         current = demands.wanted[key]

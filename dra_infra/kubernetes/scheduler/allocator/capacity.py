@@ -102,7 +102,8 @@ def _round_up(
         return minimum
     if valid.step is None:
         return requested
-    step, shown = Quantity.parse(valid.step), requested.canonical_text
+    step = Quantity.parse(valid.step)
+    shown = requested.canonical_text
     if _counts_in_milli(valid, variant):
         milli = requested.exact_milli()
         if milli is None:

@@ -113,7 +113,8 @@ def gather_demands(
         candidates: The devices that the search looks at; None stands for a pool that ends it.
         tried: The pools of the candidates, in order.
     """
-    variant, features = attempt.variant, attempt.variant.features
+    variant = attempt.variant
+    features = attempt.variant.features
     looks_elsewhere = features.consumable_capacity and variant.has(Quirk.CAPACITY_OF_ANOTHER)
     if looks_elsewhere or attempt.index.counts_by_node():
         return None

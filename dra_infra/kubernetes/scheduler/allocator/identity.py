@@ -57,7 +57,8 @@ class Published:
 def published_devices(slice_: ResourceSlice) -> tuple[Published, ...]:
     """The devices of a slice, in order."""
     spec = slice_.spec
-    driver, pool = spec.driver, spec.pool.name
+    driver = spec.driver
+    pool = spec.pool.name
     return tuple(
         [
             Published(

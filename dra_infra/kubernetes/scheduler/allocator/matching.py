@@ -151,7 +151,8 @@ class Reach:
         self, wanted: Wanted, published: Published, node: Node, declared: frozenset[str]
     ) -> bool | None:
         """Judges one device; None where a selector or an amount has no value on it."""
-        device, features = published.device, self._variant.features
+        device = published.device
+        features = self._variant.features
         if device.binding_conditions and not features.binding_conditions:
             return False
         for selector in (*(wanted.device_class.spec.selectors or ()), *(wanted.leaf.selectors or ())):

@@ -182,7 +182,8 @@ class States:
         self._structures.append(self._number((tuple(described), contents)))
 
     def _describe_device(self, position: int) -> Hashable:
-        demands, state = self._demands, self._facts.state
+        demands = self._demands
+        state = self._facts.state
         _, published = demands.candidates[position]
         consumed = state.consumed(published.id)
         capacity = ""

@@ -72,7 +72,8 @@ class Wanted:
 
 def claim_name(claim: ResourceClaim) -> str:
     """Namespace and name, as klog.KObj writes them."""
-    namespace, name = claim.metadata.namespace, claim.metadata.name or ""
+    namespace = claim.metadata.namespace
+    name = claim.metadata.name or ""
     return f"{namespace}/{name}" if namespace else name
 
 

@@ -140,7 +140,8 @@ def passes(
             raise AllocationError(Failed(f"{where}: CEL compile error: {verdict.text}"))
         text = verdict.text
         if variant.number >= 37:
-            where, text = f"{where} on device {published.id}", _enhance(text)
+            where = f"{where} on device {published.id}"
+            text = _enhance(text)
         raise AllocationError(Failed(f"{where}: CEL runtime error: {text}", decided=verdict.decided))
     return True
 
@@ -192,7 +193,8 @@ class DeviceKinds:
         return number
 
     def _describe(self, reads: Dependencies, published: Published) -> Hashable:
-        attributes, capacity = published.device.attributes or {}, published.device.capacity or {}
+        attributes = published.device.attributes or {}
+        capacity = published.device.capacity or {}
         driver = published.id.driver
         is_plain = self._are_plain.get(published)
         if is_plain is None:

@@ -188,7 +188,8 @@ class SliceIndex:
         )
 
     def _is_relevant(self, slice_: ResourceSlice, node: Node) -> bool:
-        spec, variant = slice_.spec, self._variant
+        spec = slice_.spec
+        variant = self._variant
         if not variant.features.partitionable_devices and (
             spec.per_device_node_selection is not None
             or (bool(spec.shared_counters) and not variant.simple_pools)

@@ -93,7 +93,8 @@ def test_decoding_and_conversion_keep_markers(marker: Marker, version: str):
     }
     record = decode(convert(claim, version)).record
     for manifest in (record.to_manifest(), convert(convert(claim, version), "v1")):
-        metadata, (request,) = manifest["metadata"], manifest["spec"]["devices"]["requests"]
+        metadata = manifest["metadata"]
+        (request,) = manifest["spec"]["devices"]["requests"]
         found = [metadata["name"], *metadata["labels"].values(), request["name"]]
         assert [*found, request["exactly"]["deviceClassName"]] == [marker, marker, "[secret]", marker, marker]
 

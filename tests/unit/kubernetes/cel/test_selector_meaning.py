@@ -35,7 +35,8 @@ class Device:
     """Plain values, versions and quantities by qualified name; capacities have `capacity:` in front."""
 
     def view(self) -> DeviceView:
-        attributes, amounts = {}, {}
+        attributes = {}
+        amounts = {}
         for name, value in self.values.items():
             if isinstance(value, Quantity):
                 amounts[name.removeprefix("capacity:")] = DeviceCapacity(value=value.text)
@@ -242,6 +243,7 @@ def test_the_rule_on_one_device(missing: bool):
         "gpu.nvidia.com", {} if missing else {"capacity:gpu.nvidia.com/memory": Quantity.parse("80Gi")}
     )
     view = device.view()
-    large, small = gpu.memory >= "40Gi", ~(gpu.memory >= "40Gi")
+    large = gpu.memory >= "40Gi"
+    small = ~(gpu.memory >= "40Gi")
     assert compile_expression(large.expression()).evaluate(view) == (NoMatch() if missing else Match())
     assert compile_expression(small.expression()).evaluate(view) == NoMatch()

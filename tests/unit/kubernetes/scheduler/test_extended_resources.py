@@ -155,7 +155,8 @@ def test_init_containers_use_what_those_after_them_have(init, main, expected):
     ("minor", "at_zero"), [("1.34", {}), ("1.35", {"container-0-request-0": ("gpu", 1)})]
 )
 def test_the_device_plugin_of_a_node_comes_first(minor, at_zero):
-    spec, classes = {"containers": containers({GPU: "1"})}, [a_class("gpu", GPU)]
+    spec = {"containers": containers({GPU: "1"})}
+    classes = [a_class("gpu", GPU)]
     assert asked(spec, classes, {GPU: 4}, minor) == {}
     assert asked(spec, classes, {GPU: 0}, minor) == at_zero
     assert asked(spec, classes, {}, minor) == {"container-0-request-0": ("gpu", 1)}

@@ -275,7 +275,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=20)
 @settings(deadline=None, max_examples=300)
 @given(st.lists(SHAPES, min_size=4, max_size=4), STEPS)
 def test_records_kept_up_to_date_say_what_a_look_at_all_pods_says(shapes, steps):
-    board, there = PlacedPods(NODES), Counter()
+    board = PlacedPods(NODES)
+    there = Counter()
     for number, node in steps:
         shape = shapes[number]
         board.add(shape, node)
@@ -353,7 +354,8 @@ def may_spread(coming, node, pods):
 )
 def test_thousands_of_pods_on_thousands_of_nodes_take_seconds(asks):
     nodes = [a_node(f"n{number}", f"z{number % 50}") for number in range(5000)]
-    board, web = PlacedPods(nodes), a_pod(**asks)
+    board = PlacedPods(nodes)
+    web = a_pod(**asks)
     start = time.process_time()
     for _ in range(250):
         board.add(web, next(iter(board.open_nodes(web, range(5000)))))

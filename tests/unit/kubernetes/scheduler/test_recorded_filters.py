@@ -54,9 +54,11 @@ def read_nodes(asked: dict[str, Any]) -> list[Node]:
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_pods_that_run_refuse_the_nodes_that_the_plugins_refuse(case):
-    asked, nodes = case["asked"], read_nodes(case["asked"])
+    asked = case["asked"]
+    nodes = read_nodes(case["asked"])
     placed = PlacedPods(nodes, Namespaces({**each, "kind": "Namespace"} for each in asked["namespaces"]))
-    coming, names = a_shape(asked["pod"]), [node.name for node in nodes]
+    coming = a_shape(asked["pod"])
+    names = [node.name for node in nodes]
     for pod in asked["placed"]:
         placed.add(a_shape(pod), names.index(pod["spec"]["nodeName"]))
     refused = [placed.refusal(coming, node) for node in range(len(nodes))]
@@ -73,7 +75,8 @@ def test_pods_that_run_refuse_the_nodes_that_the_plugins_refuse(case):
 
 @pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
 def test_claim_and_amounts_are_those_of_the_scheduler(case):
-    asked, spec = case["asked"], case["asked"]["pod"]["spec"]
+    asked = case["asked"]
+    spec = case["asked"]["pod"]["spec"]
     manifests = [
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", **each} for each in asked["classes"]
     ]

@@ -143,6 +143,7 @@ def test_where_devices_cannot_be_asked_nothing_is_told_and_it_goes_on_when_they_
         while not watched.notes.problems:
             threading.Event().wait(0.005)
         assert watched.notes.problems[0].code == code
-        watched.error, watched.health = None, {"gpu-0": XID}
+        watched.error = None
+        watched.health = {"gpu-0": XID}
         watched.service.changed()
         assert states(next(stream))["gpu-0"] == (health_v1_pb2.UNHEALTHY, "XID 79")

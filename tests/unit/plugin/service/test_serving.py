@@ -121,7 +121,8 @@ def test_a_socket_that_a_killed_instance_left_is_replaced_in_one_step(folder: Pa
 
 
 def test_a_socket_is_seen_when_it_is_shown_and_goes_with_its_connections_kept(folder: Path):
-    one, two = folder / "one.sock", folder / "two.sock"
+    one = folder / "one.sock"
+    two = folder / "two.sock"
     registration = Registration(driver="gpu.example.com", endpoint=one, observer=Notes())
     server = Server([one, two], registration.handlers(), pool=Pool(2, "registration"))
     server.start()

@@ -105,7 +105,8 @@ def leave(path: Path) -> Path:
 
 
 def test_sockets_of_killed_instances_are_taken_away_and_others_stay(kubelet_root: Path):
-    plugins, registry = kubelet_root / "plugins" / "gpu.example.com", kubelet_root / "plugins_registry"
+    plugins = kubelet_root / "plugins" / "gpu.example.com"
+    registry = kubelet_root / "plugins_registry"
     plugins.mkdir()
     gone = [
         leave(plugins / f"dra-{UID}.sock"),

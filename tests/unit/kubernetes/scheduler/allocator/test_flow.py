@@ -43,7 +43,9 @@ def test_devices_can_be_handed_out_where_there_is_a_way(
 
 
 def test_a_group_that_is_full_makes_room():
-    needs, groups, room = [(1, 0b011), (1, 0b100)], {0: 0, 2: 0}, {0: 1}
+    needs = [(1, 0b011), (1, 0b100)]
+    groups = {0: 0, 2: 0}
+    room = {0: 1}
     assert Flow(needs, groups, room).is_possible()
     with patch.object(Flow, "_make_room", lambda *_: False):
         assert not Flow(needs, groups, room).is_possible()

@@ -123,7 +123,8 @@ def test_derived_attributes_are_kept_by_kind():
 @given(random=st.randoms(use_true_random=False))
 def test_verdicts_are_those_on_each_device_by_itself(minor: str, random: Random):
     case = draw_case(random, minor)
-    plain, kinds = CelEvaluator(case.variant), KindEvaluator(case.variant)
+    plain = CelEvaluator(case.variant)
+    kinds = KindEvaluator(case.variant)
     published = [
         each for slice_ in case.slices for each in published_devices(ResourceSlice.from_manifest(slice_))
     ]

@@ -13,7 +13,8 @@ from tests.unit.kubernetes.scheduler.allocator import known
 from tests.unit.kubernetes.scheduler.allocator.answers import answers_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case
 
-OLD, NEW = ("1.34", "1.35"), ("1.36", "1.37")
+OLD = ("1.34", "1.35")
+NEW = ("1.36", "1.37")
 
 
 def answer(name: str, minor: str) -> dict[str, Any]:

@@ -39,7 +39,8 @@ def groups(few: int, many: int, minor: str = "1.37") -> Case:
 
 def lengths(case: Case) -> tuple[int, int]:
     """The looks that are counted, and those that are made."""
-    allocator, node = allocator_of(case), node_of(case.nodes[0])
+    allocator = allocator_of(case)
+    node = node_of(case.nodes[0])
     claims = [ResourceClaim.from_manifest(each) for each in case.claims]
     counted = SearchLength(
         allocator._attempt(node, claims, frozenset(), lambda: False), allocator._availability
@@ -73,7 +74,8 @@ def test_looks_of_contested_cases_are_never_more_than_are_made_and_not_much_fewe
 @pytest.mark.parametrize(("few", "many", "is_sure"), [(3, 4, True), (12, 13, True), (19, 20, False)])
 def test_an_answer_that_takes_too_long_is_none_that_is_sure(few: int, many: int, *, is_sure: bool):
     case = groups(few, many)
-    allocator, node = allocator_of(case), node_of(case.nodes[0])
+    allocator = allocator_of(case)
+    node = node_of(case.nodes[0])
     claims = [ResourceClaim.from_manifest(each) for each in case.claims]
     found = allocator.allocate(node, claims)
     assert isinstance(found, Allocated)
