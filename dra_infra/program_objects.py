@@ -89,6 +89,12 @@ class ProgramObject:
         return ref if ref.name else replace(ref, name=UNKNOWN)
 
     @property
+    def sort_key(self) -> tuple[str, str, str, str]:
+        """What the objects of a program are sorted by, so that the order in which they were written changes no answer."""
+        ref = self.ref
+        return ref.namespace, ref.kind, ref.name, self.urn
+
+    @property
     def has_known_name(self) -> bool:
         """False where the name only exists after `pulumi up`: Pulumi or the server makes it up (`train-*`), or it is an Output."""
         name = self.ref.name

@@ -109,7 +109,7 @@ class Scene:
         """Return the scene of objects as plain data, on a minor or on the newest one.
 
         Args:
-            manifests: The objects.
+            manifests: The objects, in any order.
             fleet: The hardware.
             kubernetes: Kubernetes minor, such as `1.37`.
             gates: Feature gates that the cluster sets otherwise than its minor does.
@@ -119,12 +119,18 @@ class Scene:
         Raises:
             InvalidSpecError: For a minor or gates that there are not, as `ClusterTarget.releases`.
         """
-        objects = tuple(
-            ProgramObject(urn=f"urn:pulumi:manifests::manifests::object::{number}", manifest=manifest)
+        objects = [
+            ProgramObject(urn=f"urn:pulumi:manifests::manifests::object::{number:06}", manifest=manifest)
             for number, manifest in enumerate(manifests)
-        )
+        ]
+        objects.sort(key=lambda each: each.sort_key)
         program = Program(
-            project="manifests", stack="", objects=objects, kubernetes=kubernetes, gates=gates, driver=driver
+            project="manifests",
+            stack="",
+            objects=tuple(objects),
+            kubernetes=kubernetes,
+            gates=gates,
+            driver=driver,
         )
         return cls.of(program, fleet=fleet, kinds=kinds)
 

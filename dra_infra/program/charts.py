@@ -136,9 +136,7 @@ def with_charts(
     left = {each for each in program.not_seen if (each.what, each.name) not in looked_at}
     return replace(
         program,
-        objects=tuple(
-            sorted(objects, key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name, each.urn))
-        ),
+        objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         problems=in_reading_order(problems),
         not_seen=tuple(sorted(left | hidden)),
     )

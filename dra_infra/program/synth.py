@@ -222,9 +222,7 @@ def _collect(
     return Program(
         project=project.name,
         stack=project.stack,
-        objects=tuple(
-            sorted(objects, key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name, each.urn))
-        ),
+        objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *duplicates]),
         kubernetes=minor_of(project.config),

@@ -64,7 +64,8 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
     problems: list[Problem] = []
     hidden: set[NotSeen] = set()
     for each in read_sources([str(root)], io.BytesIO()) if root.exists() else ():
-        file = each.file if isinstance(each, SourceObject) else each.place.file if each.place else str(root)
+        place = each if isinstance(each, SourceObject) else each.place
+        file = place.file if place else str(root)
         if is_outside(Path(file), inside):
             reason = _LEADS_OUT
         elif isinstance(each, Problem):
@@ -124,7 +125,7 @@ def _side(
             problems.append(written_twice(str(by_urn[urn][0].ref), by_urn[urn][0].place, place))
         each = ProgramObject(urn=urn, manifest=source.manifest, place=place, replacement="in-place")
         by_urn[urn] = each, source
-    ordered = sorted(by_urn.values(), key=lambda pair: _rank(pair[0]))
+    ordered = sorted(by_urn.values(), key=lambda pair: pair[0].sort_key)
     sources = [source for _, source in ordered]
 
     def locate(index: int, path: str) -> Place:
@@ -167,10 +168,6 @@ def _identify(manifest: Mapping[str, Any], label: str) -> str:
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def _rank(each: ProgramObject) -> tuple[str, str, str, str]:
-    return each.ref.namespace, each.ref.kind, each.ref.name, each.urn
 
 
 def _renamed(problem: Problem, named: Callable[[str], str]) -> Problem:
