@@ -48,6 +48,9 @@ YEARS: Final[dict[str, Any]] = {
         "string": "0000-12-31T23:59:59-01:00"
     },
 }
+SECONDS = 60
+"""Of processor time, on a busy machine too: without the bound these take hours."""
+
 # Names that time.LoadLocation of Go refuses before it looks for them.
 ZONES: Final[dict[str, Any]] = {
     "timestamp(0).getHours('../etc/passwd')": "time: invalid location name",
@@ -155,7 +158,7 @@ def test_an_expression_without_bounds_is_given_up_in_bounded_time(expression: st
     verdict = compile_expression(expression).evaluate(VIEW)
     assert isinstance(verdict, Failed)
     assert not verdict.decided
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_an_evaluation_above_the_servers_limit_ends_as_there(expression: str):
     start = time.process_time()
     verdict = compile_expression(expression).evaluate(VIEW)
     assert verdict == Failed("operation cancelled: actual cost limit exceeded")
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize(
