@@ -99,7 +99,9 @@ def check_map(at: tuple[str, ...], value: Any, field: ConfigField) -> Iterator[F
 
 
 def _range(low: int | str | None, high: int | None) -> str:
-    return "" if low is None else f" from {low} on" if high is None else f" from {low} to {high}"
+    if low is None:
+        return ""
+    return f" from {low} on" if high is None else f" from {low} to {high}"
 
 
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)

@@ -448,7 +448,9 @@ def _labels(value: Any) -> dict[str, str]:
 
 
 def _taints(value: Any) -> Iterator[NodeTaint]:
-    for each in value.split(",") if isinstance(value, str) else value if isinstance(value, list) else ():
+    if isinstance(value, str):
+        value = value.split(",")
+    for each in value if isinstance(value, list) else ():
         if isinstance(each, str) and ":" in each:
             (key, _, text) = each.rpartition(":")[0].partition("=")
             effect = each.rpartition(":")[2]

@@ -25,7 +25,7 @@ from dra_infra.cli.printing import (
 )
 from dra_infra.cli.written_files import hint_for, put_in_place
 from dra_infra.cluster.doctor import Diagnosis
-from dra_infra.cluster.status import ClaimStatus, Status, draw_dot, draw_mermaid, draw_tree
+from dra_infra.cluster.status import ClaimStatus, HeldDevice, Status, draw_dot, draw_mermaid, draw_tree
 from dra_infra.cluster.teams import describe_teams, to_prometheus
 from dra_infra.documents.json_texts import are_lines
 from dra_infra.errors import ClusterError, Problem
@@ -95,7 +95,9 @@ def status(
         FleetError: When the snapshot cannot be read.
         click.BadParameter: When options do not go together.
     """
-    form = "json" if as_json else "graph" if graph else output
+    form = "graph" if graph else output
+    if as_json:
+        form = "json"
     by_team = by_team or bool(team_label)
     _check_form(form, by_team=by_team)
     label = team_label if by_team else None
@@ -202,13 +204,18 @@ def describe_status(status: Status) -> Iterator[str]:
         yield f"{driver}: {status.taken[driver]:,} of {count_of(number, 'device')} taken"
 
 
+def _mark(device: HeldDevice) -> str:
+    if device.is_admin:
+        return " (admin)"
+    return " (share)" if device.share else ""
+
+
 def _devices(claim: ClaimStatus) -> str:
     if not claim.devices:
         return join_words(claim.classes) or "-"
     pools: dict[str, list[str]] = {}
     for each in claim.devices:
-        mark = " (admin)" if each.is_admin else " (share)" if each.share else ""
-        pools.setdefault(f"{each.driver}/{each.pool}", []).append(f"{each.device}{mark}")
+        pools.setdefault(f"{each.driver}/{each.pool}", []).append(f"{each.device}{_mark(each)}")
     return "; ".join(f"{pool}/{','.join(names)}" for pool, names in pools.items())
 
 

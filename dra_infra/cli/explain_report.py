@@ -112,8 +112,10 @@ def _verdict(report: Explained) -> str:
 
 
 def _mark(report: Explained) -> str:
+    if not report.fits:
+        return "✗"
     # What fits and is never admitted by a queue has no plain sign.
-    return ("!" if report.is_held else "✓") if report.fits else "✗"
+    return "!" if report.is_held else "✓"
 
 
 def _refused_nodes(report: Explained) -> Iterator[str]:

@@ -104,7 +104,9 @@ def _refuse_pairs(
     mig_profile, plugin_config = options.get("mig_profile"), options.get("plugin_config")
     snapshot, fleet, plan = options.get("snapshot"), options.get("fleet"), options.get("plan")
     made = next(filter(making_of(options).makes, paths), "")
-    held = f"what {made} makes" if made else "" if paths else "what lives in a cluster"
+    held = "" if paths else "what lives in a cluster"
+    if made:
+        held = f"what {made} makes"
     is_live = bool(options.get("kubeconfig") or options.get("context"))
     no_nodes = "a plan is of nodes; add --context NAME, --snapshot FILE or --fleet 'hgx-h100 x 4'"
     files_of = ", or --source manifests to change the files of the kustomization"

@@ -150,15 +150,12 @@ def _unknown(target: str, devices: Sequence[tuple[str, str, str, Mapping[str, An
     )
     near = nearest(target, names)
     of = f" of driver {driver}" if driver else ""
+    hint = f"there are {join_words(names)}" if names else "no device is published"
     return Problem(
         path=target,
         code="subject-not-known",
         message=f"no node, pool or device{of} is called so, and none has this UUID",
-        hint=f"did you mean {near}?"
-        if near
-        else f"there are {join_words(names)}"
-        if names
-        else "no device is published",
+        hint=f"did you mean {near}?" if near else hint,
     )
 
 

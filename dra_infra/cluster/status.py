@@ -210,10 +210,21 @@ _MERMAID: Final = {"pod": "[{}]", "claim": "({})", "class": "[/{}/]", "device": 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Point:
-    """An object of the graph: `kind` is pod, claim, class or device."""
+    """An object of the graph.
+
+    Args:
+        kind: Pod, claim, class or device, in lower case.
+        name: The object, and what it is for its claim.
+        of: What tells the class of one claim from that of another, behind the name: the tree, where it stands below its
+            claim, does without.
+    """
 
     kind: str
     name: str
+    of: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.of}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -252,14 +263,20 @@ def find_graph(status: Status, pods: Sequence[Mapping[str, Any]]) -> Graph:
     for name, claim in claims.items():
         for device in claim.devices:
             # One for each claim, or a device of one claim would hang below the class of another.
-            of = f"DeviceClass {device.device_class or '(unknown)'}, request {device.request} of {name}"
-            between = Point(kind="class", name=of)
+            class_name = f"DeviceClass {device.device_class or '(unknown)'}, request {device.request}"
+            between = Point(kind="class", name=class_name, of=f" of {name}")
             edges[points[name]][between] = None
-            how = " (admin access)" if device.is_admin else " (a share)" if device.share else ""
-            edges[between][Point(kind="device", name=f"{device}{how}")] = None
+            edges[between][Point(kind="device", name=f"{device}{_access(device)}")] = None
         for each in claim.classes if not claim.devices else ():
-            edges[points[name]][Point(kind="class", name=f"DeviceClass {each}, asked for by {name}")] = None
+            class_point = Point(kind="class", name=f"DeviceClass {each}", of=f", asked for by {name}")
+            edges[points[name]][class_point] = None
     return Graph(roots=tuple(roots), edges={point: tuple(below) for point, below in edges.items()})
+
+
+def _access(device: HeldDevice) -> str:
+    if device.is_admin:
+        return " (admin access)"
+    return " (a share)" if device.share else ""
 
 
 def draw_tree(graph: Graph) -> Iterator[str]:
@@ -273,8 +290,7 @@ def _draw(graph: Graph, point: Point, indent: str) -> Iterator[str]:
     below = graph.edges.get(point, ())
     for index, each in enumerate(below):
         last = index == len(below) - 1
-        shown = each.name.split(" of ")[0] if each.kind == "class" else each.name
-        yield f"{indent}{'└─' if last else '├─'} {shown.split(', asked')[0]}"
+        yield f"{indent}{'└─' if last else '├─'} {each.name}"
         yield from _draw(graph, each, f"{indent}{'   ' if last else '│  '}")
 
 
@@ -284,7 +300,7 @@ def draw_dot(graph: Graph) -> Iterator[str]:
     yield "digraph claims {"
     yield "  rankdir=LR;"
     for point, name in names.items():
-        yield f"  {name} [label={json.dumps(point.name, ensure_ascii=False)}, shape={_SHAPES[point.kind]}];"
+        yield f"  {name} [label={json.dumps(str(point), ensure_ascii=False)}, shape={_SHAPES[point.kind]}];"
     yield from _lines(graph, names, lambda start, end: f"  {start} -> {end};")
     yield "}"
 
@@ -294,7 +310,7 @@ def draw_mermaid(graph: Graph) -> Iterator[str]:
     names = _number(graph)
     yield "flowchart LR"
     for point, name in names.items():
-        quoted = '"' + point.name.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;") + '"'
+        quoted = '"' + str(point).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;") + '"'
         yield f"  {name}{_MERMAID[point.kind].format(quoted)}"
     yield from _lines(graph, names, lambda start, end: f"  {start} --> {end}")
 

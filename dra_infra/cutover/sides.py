@@ -67,7 +67,9 @@ def find_twice(
     """The problems of a node whose GPUs a plugin and a driver give out: `device-plugin-beside-dra`; devices by node and driver."""
     for resource, amount in sorted(allocatable.items()):
         name = "amd.com/gpu" if resource.startswith("amd.com/") else resource
-        driver = GPU_DRIVER if is_of_plugin(resource) else OTHERS[name].class_name if name in OTHERS else ""
+        driver = OTHERS[name].class_name if name in OTHERS else ""
+        if is_of_plugin(resource):
+            driver = GPU_DRIVER
         devices = published.get((node, driver), 0)
         if devices and str(amount) not in ("", "0"):
             yield Problem(

@@ -44,8 +44,10 @@ class _NotSimpleError(Exception):
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # Between quotes a runner sees no command in it, for there the text begins with a quote and may be escaped.
-    style = '"' if has_command(text) else "|" if "\n" in text else None
+    style = "|" if "\n" in text else None
+    if has_command(text):
+        # Between quotes a runner sees no command in it, for there the text begins with a quote and may be escaped.
+        style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

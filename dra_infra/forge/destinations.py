@@ -83,7 +83,9 @@ def destination_of(
         (environment[key] for key in _REPOSITORY_VARIABLES[chosen] if environment.get(key)), ""
     )
     problems += _check_repository(chosen, name)
-    found = number if number is not None else _number_of(chosen, environment) if with_number else 0
+    found = number
+    if found is None:
+        found = _number_of(chosen, environment) if with_number else 0
     if with_number and (found is None or found < 1):
         said = "no pull request is named" if found is None else f"{found} is not the number of a pull request"
         hint = f"write --number 42, or run where the CI sets {_NUMBER_PLACES[chosen]} (on pull or merge requests)"

@@ -376,8 +376,9 @@ def read_node_labels(nodes: Iterable[Mapping[str, Any]]) -> DevicePlugin | None:
     served = {(each.profile, each.replicas) for each in ways}
     told = ", ".join(sorted(tell_device(*each) for each in served))
     profile, replicas = served.pop() if len(served) == 1 else ("", None)
+    several: Strategy = "mixed" if is_mixed else "none"
     return DevicePlugin(
-        strategy="single" if profile else "mixed" if is_mixed else "none",
+        strategy="single" if profile else several,
         profiles=(profile,) if profile else (),
         replicas=shared if replicas is None else {WHOLE_GPU: replicas, **shared},
         unclear=f"nodes serve it in different ways: {told}" if served else "",

@@ -161,15 +161,15 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
         asked = read_resource(name, settings.plugin)
         if settings.no_shares and not isinstance(asked, str):
             asked = asked._replace(others=frozenset())
-        refusal = (
-            _not_a_number(at, name, resources[part][name])
-            if count is None and form is None
-            else _not_clear(at, name, asked, settings)
-            if isinstance(asked, str)
-            else _share_of_intel(at, asked, settings)
-            if is_share(name, settings)
-            else _refuse_replicas(at, asked, count or 0, settings)
-        )
+        refusal: Remark | None
+        if count is None and form is None:
+            refusal = _not_a_number(at, name, resources[part][name])
+        elif isinstance(asked, str):
+            refusal = _not_clear(at, name, asked, settings)
+        elif is_share(name, settings):
+            refusal = _share_of_intel(at, asked, settings)
+        else:
+            refusal = _refuse_replicas(at, asked, count or 0, settings)
         if refusal is not None:
             found.remarks.append(refusal)
             found.is_blocked |= refusal.outcome == "decide"

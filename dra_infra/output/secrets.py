@@ -283,7 +283,9 @@ class SecretMask:
             while last < len(spans) and spans[last][0] < end:
                 last += 1
             own = [(max(begin - start, 0), min(stop, end) - start) for begin, stop in spans[first:last]]
-            former = text if text in stayed else known[index] if index < len(known) else None
+            former = known[index] if index < len(known) else None
+            if text in stayed:
+                former = text
             shown = self._argument(text, own, former if isinstance(former, str) else None)
             masked.append(item if shown == text else shown)
             start = end + len(ITEM)

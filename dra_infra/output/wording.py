@@ -23,7 +23,9 @@ def join_words(words: Iterable[object], *, most: int = 4) -> str:
     shown = [str(word) for word in words]
     if len(shown) > most:
         shown = [*shown[:most], f"{len(shown) - most:,} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
+    if len(shown) < 2:
+        return "".join(shown)
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:

@@ -384,7 +384,9 @@ def _judge_jointly(
     answers = {answer.owner: answer for answer in placed}
     for each in wanted:
         answer = answers.get(each.owner)
-        reasons = answer.reasons if answer else each.plan.reasons if isinstance(each.plan, Undecided) else ()
+        reasons = each.plan.reasons if isinstance(each.plan, Undecided) else ()
+        if answer:
+            reasons = answer.reasons
         # Of all workloads at once an order may be known where none is of this one alone.
         is_open = any(reason.code == ORDERS_LEFT for reason in reasons)
         if isinstance(each.plan, Undecided) or (answer and answer.verdict == "not-decided" and not is_open):

@@ -156,7 +156,7 @@ def _find_nodes(
 
 def _unknown_node(names: Sequence[str], pattern: str, option: str) -> Problem:
     near = difflib.get_close_matches(pattern[:80], names, n=1, cutoff=0.5)
-    some = near[0] if near else (names[0] if names else "")
+    some = next(iter([*near, *names]), "")
     return Problem(
         path=option,
         code="what-if-node",
@@ -172,7 +172,7 @@ def _unknown_device(fleet: Fleet, wanted: str) -> Problem:
         for device in slice_.spec.devices or ()
     ]
     near = difflib.get_close_matches(wanted[:120], known[:5000], n=1, cutoff=0.5)
-    some = near[0] if near else (known[0] if known else "")
+    some = next(iter([*near, *known]), "")
     return Problem(
         path="--fail",
         code="what-if-device",

@@ -79,13 +79,12 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str], 
             and (kind is None or kind.parts)
             and holds_claims(manifest.get("spec"))
         ):
-            why = (
-                "its kind is not known to make pods (--kinds FILE names one)"
-                if kind is None
-                else "no pods are where its kind is known to have them (--kinds FILE says where)"
-                if not templates
-                else "they are not where its kind is known to have those of its pods"
-            )
+            if kind is None:
+                why = "its kind is not known to make pods (--kinds FILE names one)"
+            elif not templates:
+                why = "no pods are where its kind is known to have them (--kinds FILE says where)"
+            else:
+                why = "they are not where its kind is known to have those of its pods"
             unplaced.append(str(_ref(manifest)))
             notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
         elif not templates and kind is not None:

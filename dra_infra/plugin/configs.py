@@ -156,7 +156,9 @@ class ConfigDecoder:
         self._driver = driver
         self._gates = gates
         known = drivers().get(driver)
-        release = (known.by_line[line] if line else known.newest) if known else None
+        release = None
+        if known:
+            release = known.by_line[line] if line else known.newest
         self._pins = Pins({driver: release} if release else {})
         self._line = release.line if release else ""
         configs = configs_of(driver, release.line) if release else None

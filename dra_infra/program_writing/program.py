@@ -208,8 +208,7 @@ class _Writer:
         kinds: dict[str, list[int]] = {}
         for index, each in enumerate(self._objects):
             version, kind = str(each.get("apiVersion")), str(each.get("kind"))
-            group = "core" if version == "v1" else "dra" if version.startswith(_GROUP) else ""
-            kinds.setdefault(f"{group}/{kind}", []).append(index)
+            kinds.setdefault(f"{_group(version)}/{kind}", []).append(index)
         for index in kinds.get("core/Namespace", ()):
             name = str(_metadata(self._objects[index]).get("name"))
             self._write_object(index, variable=self._variables_of.get(index) or self._variable(name))
@@ -438,6 +437,13 @@ class _Attaching:
             spelling, kind = fields.get(key, (key, None))
             result[spelling] = self.code_of(each, kind)
         return result
+
+
+def _group(version: str) -> str:
+    """`core`, `dra` or nothing, for what comes first in a program."""
+    if version == "v1":
+        return "core"
+    return "dra" if version.startswith(_GROUP) else ""
 
 
 def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -154,7 +154,8 @@ def _quoted(text: str) -> str:
         return plain_text
     if '"' not in text:
         return f'"{plain_text[1:-1]}"'
-    inside = (each if each == "'" else r"\"" if each == '"' else repr(each)[1:-1] for each in text)
+    spelled = {"'": "'", '"': r"\""}
+    inside = (spelled.get(each) or repr(each)[1:-1] for each in text)
     return f'"{"".join(inside)}"'
 
 

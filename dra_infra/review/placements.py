@@ -137,11 +137,14 @@ def _review(
     latest = new or old
     was, was_brief = _describe(old, old_names)
     now, now_brief = _describe(new, new_names)
+    previous = ""
+    if now and was != now:
+        previous = was_brief if was_brief != now_brief else was
     return WorkloadReview(
         owner=owner,
         trend=_find_trend(old, new, moved=was != now),
         summary=now or was_brief,
-        previous=(was_brief if was_brief != now_brief else was) if now and was != now else "",
+        previous=previous,
         reasons=latest.reasons if latest else (),
         before=old,
         after=new,

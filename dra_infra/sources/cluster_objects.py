@@ -63,6 +63,9 @@ _GIVEN: Final = {
 }
 """Kinds and names of what every namespace or cluster has, and gets again (pkg/controller/{certificates/rootcacertpublisher,serviceaccount})."""
 
+_LABELS: Final = {"Namespace": ("kubernetes.io/metadata.name",), "Job": _OF_JOBS}
+"""Labels that the server or a controller writes, by kind."""
+
 GIVES_WAY: Final = ("kubectl", "before-first-apply")
 """Beginnings of the managers whose fields the provider makes its own."""
 
@@ -208,8 +211,7 @@ def without_written(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     _narrow(kept, "annotations", lambda held: _without(held, _ANNOTATIONS))
     kind = manifest.get("kind")
     is_manual = value_at(manifest, "spec", "manualSelector") is True
-    names = ("kubernetes.io/metadata.name",) if kind == "Namespace" else _OF_JOBS if kind == "Job" else ()
-    _narrow(kept, "labels", lambda held: _without(held, () if is_manual else names))
+    _narrow(kept, "labels", lambda held: _without(held, () if is_manual else _LABELS.get(str(kind), ())))
     if isinstance(kept.get("finalizers"), list):
         kept["finalizers"] = [each for each in kept["finalizers"] if each != _FINALIZER]
     cleaned = {key: each for key, each in kept.items() if each or key != "finalizers"}

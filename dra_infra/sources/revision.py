@@ -96,7 +96,7 @@ def _list(repository: Repository, commit: str, within: str) -> dict[str, str]:
         what, _, path = line.partition("\t")
         if path:
             mode, _, number = what.split()
-            found[path] = number if mode == _SUBMODULE else _LINK if mode == _LINK else ""
+            found[path] = {_SUBMODULE: number, _LINK: _LINK}.get(mode, "")
     return found
 
 

@@ -105,10 +105,11 @@ def check_found(
     if alone:
         message = f"no {gpu or 'GPU'} has room for {count} MIG devices with {wish} each"
         hint = "leave same_gpu out, or ask for fewer or smaller ones"
+        path = "count"
     else:
         message = f"no MIG profile of {gpu or 'any GPU that is known here'} has {wish}"
         hint = f"the largest is {largest.name}; for more, ask for whole GPUs: dra.GpuClaimTemplate"
-    path = "count" if alone else "memory" if memory else "compute"
+        path = "memory" if memory else "compute"
     return Problem(path=path, code="mig-none-large-enough", message=message, hint=hint)
 
 

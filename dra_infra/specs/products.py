@@ -57,7 +57,9 @@ def with_capabilities(capabilities: Collection[str] | str) -> Selector:
         gpu.compute_capability >= "8.9.0"
     """
     given: object = capabilities
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Collection) else [given]
+    names = [given]
+    if isinstance(given, Collection) and not isinstance(given, str):
+        names = list(given)
     known = known_capabilities()
     for name in sorted(names, key=str):
         if not isinstance(name, str):

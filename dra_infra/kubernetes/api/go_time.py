@@ -109,9 +109,11 @@ def _refusal(value: bytes, rest: bytes, element: str) -> str:
 
 
 def _quote(value: bytes) -> str:
+    return f'"{"".join(map(_escape, value))}"'
+
+
+def _escape(byte: int) -> str:
+    if byte in b'"\\':
+        return f"\\{chr(byte)}"
     # Go's time package escapes every byte that is no printable ASCII.
-    escaped = "".join(
-        f"\\{chr(byte)}" if byte in b'"\\' else chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}"
-        for byte in value
-    )
-    return f'"{escaped}"'
+    return chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}"

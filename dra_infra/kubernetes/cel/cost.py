@@ -132,7 +132,9 @@ class SizeTracker:
     def _bind_part(
         self, node: Comprehension, name: str, step: str, entries: Entries | None
     ) -> tuple[str, Variable | None]:
-        size = None if entries is None else entries[1] if step in _KEYS else entries[2]
+        size = None
+        if entries is not None:
+            size = entries[1] if step in _KEYS else entries[2]
         return name, self._bind(name, (append(self._path(node.iter_range), step), size, None))
 
     def _bind(self, name: str, variable: Variable) -> Variable | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -196,7 +196,9 @@ def in_place(manifest: Mapping[str, Any], remarks: Remarks) -> Mapping[str, Any]
         return manifest
     message = f"a {manifest['kind']} has what it asks for at {now}.devices"
     remarks.changed(written, "old-shape", message)
-    stays = manifest.keys() - _OF_CLAIM if at == 0 else outer if at == 1 else ()
+    stays: Iterable[str] = outer if at == 1 else ()
+    if at == 0:
+        stays = manifest.keys() - _OF_CLAIM
     claim = {name: value for name, value in levels[at].items() if name not in stays}
     remarks.moved = (now, written)
     if "devices" not in claim and "requests" in claim:

@@ -284,7 +284,9 @@ def _hint(read: _Read, section: Section) -> str:
     sign, number = [*(each.text for each in read.after[:2]), "", ""][:2]
     if sign not in _SIGNS or not number.isdigit():
         sign, number = ">=", "40"
-    unit = "" if read.name != "memory" else "Gi" if len(number) < 4 else "Mi"
+    unit = ""
+    if read.name == "memory":
+        unit = "Gi" if len(number) < 4 else "Mi"
     test = f'{read.name}.compareTo(quantity("{number}{unit}")) {sign} 0'
     return f'write device.capacity["{NVIDIA}"].{test}, in the unit that is meant'
 

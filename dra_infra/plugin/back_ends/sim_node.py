@@ -125,7 +125,7 @@ def simulate_node(fleet: str | Fleet, *, node: str, driver: str | None = None) -
     read = load_node(fleet, node)
     found = [slice_.spec.driver for slice_ in read.slices]
     # That of the GPUs is published first in a named fleet, and sorts behind compute-domain.nvidia.com in a file.
-    origin = driver if driver in found else NVIDIA if NVIDIA in found else next(iter(found), "")
+    origin = next((each for each in (driver, NVIDIA, *found) if each in found), "")
     called = driver or origin
     specs = [slice_.spec for slice_ in read.slices if slice_.spec.driver == origin]
     devices = [_called(each, origin, called) for spec in specs for each in spec.devices or ()]

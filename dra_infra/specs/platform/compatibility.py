@@ -37,7 +37,9 @@ def check_together(operator: Installation, driver: Installation) -> Iterator[Pro
     if theirs.get("driver.enabled") is True:
         known = operator.release.chart.versions.get(operator.release.version)
         written = theirs.get("driver.version") if theirs.is_written("driver.version") else None
-        kernel = written if isinstance(written, str) else (known.kernel_driver if known else "")
+        kernel = known.kernel_driver if known else ""
+        if isinstance(written, str):
+            kernel = written
         if kernel and not is_output(written):
             path = _there(theirs, "driver.version") if written else "operator.version"
             yield from kernel_driver_of(ours, kernel, path=path)

@@ -94,7 +94,7 @@ def functions_of(minor: int) -> dict[str, Overloads]:
         **OPAQUE,
         **REGEX,
         **_OPTIONALS,
-        **named_formats(FORMATS if minor > 35 else FORMATS_OF_35 if minor == 35 else FORMATS_OF_34),
+        **named_formats({34: FORMATS_OF_34, 35: FORMATS_OF_35}.get(minor, FORMATS)),
     }
     if minor < 36:
         known |= URLS_BEFORE_36

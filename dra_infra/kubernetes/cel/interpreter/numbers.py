@@ -34,7 +34,9 @@ _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", r
 def _special(value: float) -> str:
     if math.isnan(value):
         return "NaN"
-    return "" if math.isfinite(value) else "+Inf" if value > 0 else "-Inf"
+    if math.isfinite(value):
+        return ""
+    return "+Inf" if value > 0 else "-Inf"
 
 
 def format_general(value: float) -> str:
@@ -164,10 +166,9 @@ class Amount:
         base = _nearest(self.digits)
         if self.scale == 0:
             return base
-        power = (
-            float(f"1e{self.scale}") if -400 < self.scale < 309 else (0.0 if self.scale < 0 else float("inf"))
-        )
-        return base * power
+        if -400 < self.scale < 309:
+            return base * float(f"1e{self.scale}")
+        return base * (0.0 if self.scale < 0 else float("inf"))
 
     def add(self, other: Amount) -> Amount:
         """Adds an amount (Add)."""

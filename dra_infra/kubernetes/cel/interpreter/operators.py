@@ -78,7 +78,9 @@ def compare(left: Value, right: Value) -> int | Err:
 
 def order(left: Any, right: Any) -> int:
     """-1, 0 or 1, as one value is less than the other, equal or greater."""
-    return -1 if left < right else 1 if left > right else 0
+    if left < right:
+        return -1
+    return 1 if left > right else 0
 
 
 def _compare_numbers(left: Value, right: Value) -> int | Err:
@@ -102,7 +104,9 @@ def _order_numbers(left: Value, right: Value) -> int:
 def _order_float(left: float, right: int) -> int:
     """As cel-go: out of the range of the other type first, then as floats, however much that rounds."""
     low, high = (0.0, float(2**64 - 1)) if type(right) is Uint else (-float(2**63), float(2**63 - 1))
-    return -1 if left < low else 1 if left > high else order(left, float(right))
+    if left < low:
+        return -1
+    return 1 if left > high else order(left, float(right))
 
 
 def _equal_numbers(left: Value, right: Value) -> bool:

@@ -260,7 +260,9 @@ def _read_list(items: list[Value]) -> dict[str, Any] | str:
 
 
 def _plain(value: Value) -> Any:
-    return str(value) if type(value) is Semver else value.name if type(value) is TypeValue else value
+    if type(value) is Semver:
+        return str(value)
+    return value.name if type(value) is TypeValue else value
 
 
 def _native_type(value: Value) -> str:

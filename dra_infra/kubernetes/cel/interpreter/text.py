@@ -134,11 +134,15 @@ def _double(value: Value, clause: str) -> float:
 def _print_fixed(value: float, precision: int) -> str:
     if math.isfinite(value):
         return f"{value:.{precision}f}"
-    return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    if math.isnan(value):
+        return "NaN"
+    return "+Inf" if value > 0 else "-Inf"
 
 
 def _localized_special(number: float) -> str:
-    return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
+    if math.isnan(number):
+        return "NaN"
+    return "∞" if number > 0 else "-∞"
 
 
 def _write_fixed(value: Value, clause: str, precision: int) -> str:
@@ -348,7 +352,9 @@ def matches(text: Value, pattern: Value) -> Value:
 def find(text: str, pattern: str) -> Value:
     """The leftmost match, empty without one."""
     found = find_all(text, pattern)
-    return found if type(found) is Err else found[0] if found else ""
+    if type(found) is Err:
+        return found
+    return found[0] if found else ""
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> Value:
