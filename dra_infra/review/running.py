@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
+    Charges,
     Use,
     count_claim,
     count_extended_claim,
@@ -218,6 +220,10 @@ class Running:
             each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in conditions
         )
 
+    def find_charges(self) -> Charges:
+        """Find what objects that are not the programs' own use of quotas; nothing where there is no quota."""
+        return _find_charges(self, _own_keys(self.programs))
+
     def owners_of(self, key: Key) -> tuple[Key, ...]:
         """The object itself, and what made it."""
         return tuple(owners_of(key, self.objects))
@@ -265,7 +271,7 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
         pods=tuple(pods) if any(running.of_kind("Pod")) else None,
         policies=_find_others(running, own, _POLICIES),
         templates=(*_find_others(running, own, _TEMPLATES), *claims),
-        made=_find_made(running, own),
+        made=_find_charges(running, own).by_namespace,
         grouped=grouped,
     )
     return taken, unreadable
@@ -321,45 +327,53 @@ def _find_others(running: Running, own: Set[Key], kinds: Iterable[str]) -> tuple
     return tuple(each for kind in kinds for each in running.of_kind(kind) if _key(each) not in own)
 
 
-def _find_made(running: Running, own: Set[Key]) -> dict[str, Use]:
-    """The use of quota by claims and pods that are not the programs' own, by namespace."""
+def name_extended(program: Program | None, shipped: Iterable[DeviceClass]) -> dict[str, str]:
+    """Return the extended resource name of each class that has one: of a program, and of what its cluster ships."""
+    stand_ins = program.stand_in_classes if program else ()
+    names: dict[str, Any] = {
+        each.metadata.name: each.spec.extended_resource_name for each in (*stand_ins, *shipped)
+    }
+    for each in program.objects if program else ():
+        if each.ref.kind == "DeviceClass":
+            names[each.ref.name] = get_field(each.manifest, "spec.extendedResourceName")
+    return {name: resource for name, resource in names.items() if isinstance(resource, str)}
+
+
+def _find_charges(running: Running, own: Set[Key]) -> Charges:
+    """Find what objects that are not the programs' own use of quotas."""
     programs = running.programs
     if not any(running.of_kind("ResourceQuota")) and not any(
         each.ref.kind == "ResourceQuota" for program in programs for each in program.objects
     ):
-        return {}
-    bridged = bool(programs) and programs[-1].release.enabled(GATE)
-    names = {
-        each.metadata.name: each.spec.extended_resource_name
-        for each in (running.snapshot.fleet.classes if running.snapshot else ())
-        if each.spec.extended_resource_name
-    }
-    made: dict[str, Use] = {}
-    by_pod: dict[Key, Use] = {}
+        return Charges()
+    head = programs[-1] if programs else None
+    bridged = head is not None and head.release.enabled(GATE)
+    names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
+    pods: dict[Key, Use] = {}
     for pod in running.of_kind("Pod"):
-        if get_field(pod, "status.phase") in _DONE or not own.isdisjoint(running.owners_of(_key(pod))):
-            continue
-        spec = pod.get("spec")
-        with contextlib.suppress(ValueError):
-            use = by_pod[_key(pod)] = count_pod(pod_requests(spec if isinstance(spec, Mapping) else {}))
-            made.setdefault(_key(pod)[1], Counter()).update(use)
-    for key, each in running.objects.items():
-        if key[0] not in ("Pod", "ResourceClaim") and own.isdisjoint(running.owners_of(key)):
-            made.setdefault(key[1], Counter()).update(count_object(each))
-    for claim in running.of_kind("ResourceClaim"):
-        owners = running.owners_of(_key(claim))
+        if get_field(pod, "status.phase") not in _DONE:
+            with contextlib.suppress(ValueError):
+                pods[_key(pod)] = count_pod(pod_requests(mapping(pod.get("spec"))))
+    charges: dict[ObjectRef, Use] = {}
+    for key, manifest in running.objects.items():
+        owners = running.owners_of(key)
         if not own.isdisjoint(owners):
             continue
-        holder = next((by_pod[each] for each in owners if each in by_pod), None)
-        annotations = get_field(claim, "metadata.annotations")
-        is_extended = isinstance(annotations, Mapping) and annotations.get(CLAIM_ANNOTATION) == "true"
-        use = (
-            count_extended_claim(claim.get("spec"), names, holder)
-            if is_extended and holder is not None and bridged
-            else count_claim(claim.get("spec"), names, bridged=bridged)
-        )
-        made.setdefault(_key(claim)[1], Counter()).update(use)
-    return made
+        if key[0] == "Pod":
+            use = pods.get(key, Counter())
+        elif key[0] == "ResourceClaim":
+            user = next((pods[each] for each in owners if each in pods), None)
+            is_extended = value_at(manifest, "metadata", "annotations", CLAIM_ANNOTATION) == "true"
+            use = (
+                count_extended_claim(manifest.get("spec"), names, user)
+                if is_extended and user is not None and bridged
+                else count_claim(manifest.get("spec"), names, bridged=bridged)
+            )
+        else:
+            use = count_object(manifest)
+        kind, namespace, name = owners[-1]
+        charges.setdefault(ObjectRef(kind, name, namespace), Counter()).update(use)
+    return Charges(charges)
 
 
 def _find_devices(running: Running, own: Set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:

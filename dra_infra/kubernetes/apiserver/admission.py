@@ -16,10 +16,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import label_key
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -188,6 +190,45 @@ def count_pod(requests: Amounts) -> Use:
 def is_extended_key(name: str) -> bool:
     """Checks that quotas count pods for a resource as for an extended one."""
     return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
+
+
+def counts_devices(key: str) -> bool:
+    """Checks that a key of a quota counts devices of a class, or an extended resource."""
+    resource = key.removeprefix("requests.")
+    return key.endswith(DEVICES) or (resource != key and is_extended_key(resource))
+
+
+def counts_claims(key: str) -> bool:
+    """Checks that a key of a quota counts claims, or what these ask for."""
+    return key == CLAIMS_KEY or counts_devices(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """What is used of quotas, and by whom.
+
+    Args:
+        by_object: The use by each object, and by all that it makes.
+    """
+
+    by_object: Mapping[ObjectRef, Use] = field(default_factory=dict)
+
+    @property
+    def by_namespace(self) -> dict[str, Use]:
+        """The use by all objects of each namespace together."""
+        total: dict[str, Use] = {}
+        for owner, use in self.by_object.items():
+            total.setdefault(owner.namespace or "default", Counter()).update(use)
+        return total
+
+    def holders(self, namespace: str, key: str) -> list[tuple[ObjectRef, int]]:
+        """The objects of a namespace that use a key, with how much, the most first."""
+        holders = [
+            (owner, use[key])
+            for owner, use in self.by_object.items()
+            if use[key] and (owner.namespace or "default") == namespace
+        ]
+        return sorted(holders, key=lambda holder: (-holder[1], holder[0]))
 
 
 _COUNTED: Final = frozenset(

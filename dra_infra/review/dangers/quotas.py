@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     CLAIMS_KEY,
     Use,
     count_claim,
+    counts_claims,
     describe_refusal,
     is_extended_key,
     read_hard,
@@ -26,7 +26,7 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import Key, key_of
+from dra_infra.review.running import Key, key_of, name_extended
 
 
 class _Passed(NamedTuple):
@@ -55,14 +55,19 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
     if not quotas:
         return
     bridged = compared.head.release.enabled(GATE)
-    counted = QuotaUse(
-        extended=_find_extended_names(compared), bridged=bridged, running=compared.running.objects
+    snapshot = compared.running.snapshot
+    placement = compared.head_placement
+    shipped = (
+        *(snapshot.fleet.classes if snapshot else ()),
+        *(placement.fleet.classes if placement else ()),
     )
+    extended = name_extended(compared.head, shipped)
+    counted = QuotaUse(extended=extended, bridged=bridged, running=compared.running.objects)
     before = _add_up(counted.by_object(compared.base_index, _count_daemons(compared.base_placement)))
     by_object = counted.by_object(compared.head_index, _count_daemons(compared.head_placement))
     after = _add_up(by_object)
-    made_by = _count_others(compared, counted)
-    others = {where: sum(held.values(), Counter[str]()) for where, held in made_by.items()}
+    charges = compared.running.find_charges()
+    others = charges.by_namespace
     rolling = _count_rolling(compared, counted)
     for ref, (old, new) in sorted(quotas.items()):
         where = ref.namespace or "default"
@@ -70,6 +75,8 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         sides = before.get(where, Counter()), own
         passed: dict[_Passed, list[str]] = {}
         for key, limit in sorted(new.items()):
+            if not counts_claims(key):
+                continue
             use, was = own[key], sides[0][key]
             rolls = {
                 owner: each[key] for owner, each in rolling.items() if _in(owner, where) and each.get(key)
@@ -80,9 +87,8 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
                     (owner, each[key]) for owner, each in by_object.items() if _in(owner, where) and each[key]
                 ]
                 holders.sort(key=lambda held: (-held[1], held[0]))
-                running = [(owner, each[key]) for owner, each in made_by.get(where, {}).items() if each[key]]
-                running.sort(key=lambda held: (-held[1], held[0]))
-                found = _Passed(limit, before_it, use, foreign[key], (*holders, *running))
+                holders += charges.holders(where, key)
+                found = _Passed(limit, before_it, use, foreign[key], tuple(holders))
             elif use + foreign[key] + sum(rolls.values()) > limit >= use + foreign[key]:
                 peak = use + sum(rolls.values())
                 found = _Passed(limit, None, peak, foreign[key], rolling=tuple(sorted(rolls)))
@@ -192,47 +198,9 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
     return found
 
 
-def _find_extended_names(compared: Comparison) -> dict[str, str]:
-    classes: dict[str, Any] = {}
-    snapshot = compared.running.snapshot
-    placement = compared.head_placement
-    for class_ in (
-        *compared.head.stand_in_classes,
-        *(snapshot.fleet.classes if snapshot else ()),
-        *(placement.fleet.classes if placement else ()),
-    ):
-        classes[class_.metadata.name] = class_.spec.extended_resource_name
-    for ref, item in compared.head_index.objects.items():
-        if ref.kind == "DeviceClass":
-            classes[ref.name] = get_field(item.manifest, "spec.extendedResourceName")
-    return {name: extended for name, extended in classes.items() if isinstance(extended, str)}
-
-
 def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     workloads = placement.workloads if placement else ()
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
-
-
-def _count_others(compared: Comparison, counted: QuotaUse) -> dict[str, dict[ObjectRef, Use]]:
-    """The use of quota by running objects that are not the program's own, by namespace and by what made them."""
-    running = compared.running
-    use: dict[str, dict[ObjectRef, Use]] = {}
-    for key, manifest in running.objects.items():
-        if key[0] not in ("ResourceClaim", "Pod"):
-            continue
-        owners = running.owners_of(key)
-        if not compared.own.isdisjoint(owners):
-            continue
-        kind, where, name = owners[-1]
-        made_by = ObjectRef(kind=kind, name=name, namespace=where)
-        total = use.setdefault(where, {}).setdefault(made_by, Counter())
-        if key[0] == "ResourceClaim":
-            total += counted.of_claim(manifest.get("spec"))
-        elif get_field(manifest, "status.phase") not in ("Succeeded", "Failed"):
-            for pods in find_pod_templates(manifest):
-                # Claims of a pod that runs are objects of their own.
-                total += counted.of_requests(pods)
-    return use
 
 
 def _count_rolling(compared: Comparison, counted: QuotaUse) -> dict[ObjectRef, Use]:

@@ -288,3 +288,18 @@ def test_the_claim_of_a_pod_that_runs_counts_once_under_every_key(make):
         danger.message
         == f"is passed: {H100} and {implicit} are 8, and the program needs 5 beside 4 of others"
     )
+
+
+def test_the_claim_for_extended_resources_of_a_pod_that_runs_does_not_count_twice_what_its_pod_asks_for(make):
+    class_ = make.device_class()
+    class_.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    quota = a_quota(make, {"requests.nvidia.com/gpu": "2"})
+    spec = make.pod_spec()
+    spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other", "namespace": "ml"}, "spec": spec}
+    claim = a_claim("other-extended-resources-x", 1, owner=("Pod", "other"))
+    claim["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    side = [class_, make.claim("one", "one")]
+    assert passed(make, [class_], side, quota.manifest, pod, claim) == []
+    (danger,) = passed(make, [class_], [*side, make.claim("two", "two")], quota.manifest, pod, claim)
+    assert danger.message.endswith("is 2, and the program needs 2 beside 1 of others")

@@ -301,6 +301,13 @@ def test_a_claim_for_extended_resources_counts_once_with_its_pod(make):
     assert taken.made["ml"]["h100.deviceclass.resource.k8s.io/devices"] == 1
 
 
+def test_claims_of_others_count_by_the_extended_resource_that_the_program_gives_their_class(make):
+    class_ = make.device_class()
+    class_.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    snapshot = a_snapshot(make, a_quota("team", pods="9"), allocated_claim("c", "gpu-0"))
+    assert Running.of(snapshot, make.program(class_)).taken.made["ml"]["requests.nvidia.com/gpu"] == 1
+
+
 def a_claim_template(name, count, *, namespace="ml", **more):
     request = {"name": "gpu", "exactly": {"deviceClassName": "h100", "count": count, **more}}
     return {
