@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     CLAIMS_KEY,
+    Charges,
     Use,
     count_claim,
+    count_pod,
     counts_claims,
     describe_refusal,
-    is_extended_key,
     read_hard,
 )
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
@@ -26,7 +28,7 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import Key, key_of, name_extended
+from dra_infra.review.running import key_of, name_extended
 
 
 class _Passed(NamedTuple):
@@ -54,7 +56,6 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
     quotas = _find_quotas(compared)
     if not quotas:
         return
-    bridged = compared.head.release.enabled(GATE)
     snapshot = compared.running.snapshot
     placement = compared.head_placement
     shipped = (
@@ -62,42 +63,35 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         *(placement.fleet.classes if placement else ()),
     )
     extended = name_extended(compared.head, shipped)
-    counted = QuotaUse(extended=extended, bridged=bridged, running=compared.running.objects)
-    before = _add_up(counted.by_object(compared.base_index, _count_daemons(compared.base_placement)))
-    by_object = counted.by_object(compared.head_index, _count_daemons(compared.head_placement))
-    after = _add_up(by_object)
-    charges = compared.running.find_charges()
-    others = charges.by_namespace
-    rolling = _count_rolling(compared, counted)
+    count = partial(count_claim, extended=extended, bridged=compared.head.release.enabled(GATE))
+    before = _count_program(compared, compared.base_index, compared.base_placement, count).by_namespace
+    own = _count_program(compared, compared.head_index, placement, count)
+    after = own.by_namespace
+    others = compared.running.find_charges()
+    foreign = others.by_namespace
+    rolling = _count_rolling(compared, count)
     for ref, (old, new) in sorted(quotas.items()):
         where = ref.namespace or "default"
-        foreign, own = others.get(where, Counter()), after.get(where, Counter())
-        sides = before.get(where, Counter()), own
+        was, use, beside = (each.get(where, Counter()) for each in (before, after, foreign))
         passed: dict[_Passed, list[str]] = {}
         for key, limit in sorted(new.items()):
             if not counts_claims(key):
                 continue
-            use, was = own[key], sides[0][key]
-            rolls = {
-                owner: each[key] for owner, each in rolling.items() if _in(owner, where) and each.get(key)
-            }
+            needed = use[key] + beside[key]
+            rolls = dict(rolling.holders(where, key))
             before_it = old[key] if limit < old.get(key, limit) else None
-            if use + foreign[key] > limit and (use > was or before_it is not None):
-                holders = [
-                    (owner, each[key]) for owner, each in by_object.items() if _in(owner, where) and each[key]
-                ]
-                holders.sort(key=lambda held: (-held[1], held[0]))
-                holders += charges.holders(where, key)
-                found = _Passed(limit, before_it, use, foreign[key], tuple(holders))
-            elif use + foreign[key] + sum(rolls.values()) > limit >= use + foreign[key]:
-                peak = use + sum(rolls.values())
-                found = _Passed(limit, None, peak, foreign[key], rolling=tuple(sorted(rolls)))
+            if needed > limit and (use[key] > was[key] or before_it is not None):
+                holders = (*own.holders(where, key), *others.holders(where, key))
+                how = _Passed(limit, before_it, use[key], beside[key], holders)
+            elif needed + sum(rolls.values()) > limit >= needed:
+                peak = use[key] + sum(rolls.values())
+                how = _Passed(limit, None, peak, beside[key], rolling=tuple(sorted(rolls)))
             else:
                 continue
-            passed.setdefault(found, []).append(key)
-        answer = _find_answer(compared, counted, ref, new, sides, foreign)
-        for found, keys in passed.items():
-            yield _describe(ref, keys, found, answer)
+            passed.setdefault(how, []).append(key)
+        answer = _find_answer(compared, count, ref, new, (was, use), beside)
+        for how, keys in passed.items():
+            yield _describe(ref, keys, how, answer)
 
 
 def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
@@ -143,7 +137,7 @@ def _describe(quota: ObjectRef, keys: Sequence[str], passed: _Passed, answer: st
 
 def _find_answer(
     compared: Comparison,
-    counted: QuotaUse,
+    count: Callable[[Any], Use],
     quota: ObjectRef,
     limits: Mapping[str, int],
     sides: tuple[Use, Use],
@@ -159,9 +153,9 @@ def _find_answer(
         for each in compared.changes
         if each.action == "created"
         and each.ref.kind == "ResourceClaim"
-        and _in(each.ref, quota.namespace or "default")
+        and (each.ref.namespace or "default") == (quota.namespace or "default")
     ]
-    asked = [counted.of_claim(each.manifest.get("spec")) for each in new]
+    asked = [count(each.manifest.get("spec")) for each in new]
     if not new or asked.count(asked[0]) < len(new) or any(each.ref == quota for each in compared.changes):
         return ""
     if any(after[key] - before[key] != amount * len(new) for key, amount in asked[0].items()):
@@ -176,13 +170,9 @@ def _find_answer(
     return ""
 
 
-def _in(owner: ObjectRef, namespace: str) -> bool:
-    return (owner.namespace or "default") == namespace
-
-
 def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], dict[str, int]]]:
     """Limits before and after: of the program, and of quotas that run and are in neither program."""
-    found = {
+    quotas = {
         ref: (
             read_hard(old.manifest) if (old := compared.base_index.objects.get(ref)) else {},
             read_hard(item.manifest),
@@ -194,8 +184,8 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
         if key[0] == "ResourceQuota" and key not in compared.own:
             namespace = str(get_field(quota, "metadata.namespace") or "")
             limits = read_hard(quota)
-            found[ObjectRef(kind="ResourceQuota", name=key[2], namespace=namespace)] = limits, limits
-    return found
+            quotas[ObjectRef(kind="ResourceQuota", name=key[2], namespace=namespace)] = limits, limits
+    return quotas
 
 
 def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
@@ -203,93 +193,61 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
 
 
-def _count_rolling(compared: Comparison, counted: QuotaUse) -> dict[ObjectRef, Use]:
-    """The use of quota by pods and claims that exist beside the old ones during a rollout."""
-    found: dict[ObjectRef, Use] = {}
+def _count_rolling(compared: Comparison, count: Callable[[Any], Use]) -> Charges:
+    """Count what pods and claims use of quotas that exist beside the old ones during a rollout."""
+    charges: dict[ObjectRef, Use] = {}
     for change in compared.changes:
         if change.urn in compared.rolling and change.ref.kind == "Deployment":
             pods = compared.head_index.pods[change.ref]
             surge = count_surge(change.object.manifest, pods.replicas)
-            one = counted.of_pod(pods, compared.head_index)
-            found[change.ref] = Counter({key: each * surge for key, each in one.items()})
+            charges[change.ref] = _count_pods(compared, compared.head_index, pods, surge, count)
         elif (
             change.ref.kind == "ResourceClaim"
             and change.order == "create-first"
             and change.before is not None
         ):
-            found[change.ref] = counted.of_claim(change.before.manifest.get("spec"))
-    return found
+            charges[change.ref] = count(change.before.manifest.get("spec"))
+    return Charges(charges)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class QuotaUse:
-    """Counts claims and pods.
+def _count_program(
+    compared: Comparison, program: ProgramIndex, placement: Placement | None, count: Callable[[Any], Use]
+) -> Charges:
+    """Count what each claim of a program uses of quotas, and what the pods of each object use.
 
     Args:
-        extended: The extended resource name of each class that has one.
-        bridged: Whether devices of claims count for extended resources too (gate DRAExtendedResource).
-        running: Objects of the cluster, whose claim templates pods may name too.
+        compared: Both sides.
+        program: The objects of one of them.
+        placement: Where their pods go: it knows how many pods a DaemonSet has, which without it count for none.
+        count: Counts one claim by its spec.
     """
+    daemons = _count_daemons(placement)
+    charges: dict[ObjectRef, Use] = {
+        ref: count(item.manifest.get("spec"))
+        for ref, item in program.objects.items()
+        if ref.kind == "ResourceClaim"
+    }
+    for owner, pods in program.pods.items():
+        # A PodTemplate makes no pods by itself.
+        if owner.kind != "PodTemplate":
+            number = daemons.get(owner, 0) if pods.replicas is None else pods.replicas
+            charges[owner] = _count_pods(compared, program, pods, number, count)
+    return Charges(charges)
 
-    extended: Mapping[str, str] = field(default_factory=dict)
-    bridged: bool = True
-    running: Mapping[Key, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
-    def of_claim(self, spec: Any) -> Use:
-        """The use of quota by one claim."""
-        return count_claim(spec, self.extended, bridged=self.bridged)
-
-    def of_pod(self, pods: PodTemplate, templates: ProgramIndex) -> Use:
-        """The use of quota by one pod: claims that are made for it, and extended resources that it asks for."""
-        use: Use = Counter()
-        for entry in pods.claims:
-            ref = ObjectRef(
-                kind="ResourceClaimTemplate", name=str(entry.template_name), namespace=pods.owner.namespace
-            )
-            if entry.template_name:
-                own = templates.objects.get(ref)
-                template = own.manifest if own else self.running.get(key_of(ref))
-                use += (
-                    self.of_claim(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
-                )
-        return use + self.of_requests(pods)
-
-    def of_requests(self, pods: PodTemplate) -> Use:
-        """The use of quota by the extended resources that one pod asks for."""
-        use: Use = Counter()
-        try:
-            requests = pod_requests(pods.spec)
-        except ValueError:
-            return use
-        for name, amount in requests.items():
-            if is_extended_key(name):
-                use[f"requests.{name}"] += amount
+def _count_pods(
+    compared: Comparison, program: ProgramIndex, pods: PodTemplate, number: int, count: Callable[[Any], Use]
+) -> Use:
+    """Count what so many pods use of quotas, with the claims that are made for them."""
+    use: Use = Counter()
+    if number <= 0:
         return use
-
-    def by_object(self, program: ProgramIndex, daemons: Mapping[ObjectRef, int]) -> dict[ObjectRef, Use]:
-        """The use of quota by each claim, and by the pods of each object.
-
-        Args:
-            program: The objects.
-            daemons: Pods of DaemonSets, as far as their number is known; others count for none.
-        """
-        found: dict[ObjectRef, Use] = {
-            ref: self.of_claim(item.manifest.get("spec"))
-            for ref, item in program.objects.items()
-            if ref.kind == "ResourceClaim"
-        }
-        for owner, pods in program.pods.items():
-            # A PodTemplate makes no pods by itself.
-            if owner.kind != "PodTemplate":
-                number = daemons.get(owner, 0) if pods.replicas is None else pods.replicas
-                one = self.of_pod(pods, program) if number > 0 else Counter()
-                found[owner] = Counter({key: each * number for key, each in one.items()})
-        return found
-
-
-def _add_up(by_object: Mapping[ObjectRef, Use]) -> dict[str, Use]:
-    """The use of quota by namespace."""
-    total: defaultdict[str, Use] = defaultdict(Counter)
-    for owner, use in by_object.items():
-        total[owner.namespace or "default"] += use
-    return dict(total)
+    for entry in pods.claims:
+        if entry.template_name:
+            ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
+            own = program.objects.get(ref)
+            template = own.manifest if own else compared.running.objects.get(key_of(ref))
+            use += count(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
+    with suppress(ValueError):
+        use += count_pod(pod_requests(pods.spec))
+    return Counter({key: each * number for key, each in use.items()})

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import Quotas
-from dra_infra.review.dangers.quotas import CLAIMS_KEY, QuotaUse, read_hard
+from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Quotas, count_claim, read_hard
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE, ApiError
 
@@ -126,7 +125,7 @@ def create_claim(
 def test_claims_count_what_the_server_counts(api: Api, namespace: str, form: str) -> None:
     create_quota(api, namespace, dict.fromkeys(KEYS, 100))
     spec = create_claim(api, namespace, FORMS[form])
-    expected = QuotaUse(extended={CLASS: EXTENDED}).of_claim(spec)
+    expected = count_claim(spec, {CLASS: EXTENDED}, bridged=True)
     quota = api.wait_until(
         QUOTA, "team", lambda each: each["status"]["used"][CLAIMS_KEY] == "1", namespace=namespace
     )
@@ -161,7 +160,7 @@ def test_claims_count_under_the_implicit_name_of_a_class_without_another_one(
     quota = api.wait_until(
         QUOTA, "team", lambda each: bool(each.get("status", {}).get("used")), namespace=namespace
     )
-    assert int(quota["status"]["used"][key]) == QuotaUse(extended={CLASS: EXTENDED}).of_claim(spec)[key] == 2
+    assert int(quota["status"]["used"][key]) == count_claim(spec, {CLASS: EXTENDED}, bridged=True)[key] == 2
 
 
 @pytest.mark.parametrize("name", ["cpu", "memory"])
