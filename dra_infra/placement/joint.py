@@ -20,10 +20,9 @@ from typing import Any, Final
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_claim, count_object
-from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_object
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
@@ -55,24 +54,20 @@ class ObjectMakers:
         self.program = program
         self._quotas = Quotas(objects.policies, made)
         self._refused: dict[ObjectRef, str] = {}
-        if self._quotas:
-            names = objects.extended_names
-            bridged = objects.release.enabled(GATE)
-            # Pods count with those that controllers make.
-            for manifest in (each for each in objects.manifests if each.get("kind") != "Pod"):
-                namespace, name = identity_of(manifest)
-                ref = ObjectRef(kind_of(manifest), name, namespace)
-                own = count_object(manifest)
-                if ref.kind == "ResourceClaim":
-                    own = count_claim(manifest.get("spec"), names, bridged=bridged)
-                counted = [(str(ref), own)]
-                if between := _BETWEEN.get(ref.kind):
-                    counted.append((f"the {between['kind']} of {ref}", count_object(between)))
-                for what, use in counted:
-                    if refusal := self._quotas.refusal(namespace, use):
-                        self._refused[ref] = f"{what} is refused, for {refusal}"
-                        break
-                    self._quotas.charge(namespace, use)
+        # Pods count with those that controllers make.
+        for manifest in (each for each in objects.manifests if self._quotas and each.get("kind") != "Pod"):
+            namespace, _ = identity_of(manifest)
+            ref = replace(ref_of(manifest), namespace=namespace)
+            is_claim = ref.kind == "ResourceClaim"
+            use = objects.count_claim(manifest.get("spec")) if is_claim else count_object(manifest)
+            counted = [(str(ref), use)]
+            if between := _BETWEEN.get(ref.kind):
+                counted.append((f"the {between['kind']} of {ref}", count_object(between)))
+            for what, use in counted:
+                if refusal := self._quotas.refusal(namespace, use):
+                    self._refused[ref] = f"{what} is refused, for {refusal}"
+                    break
+                self._quotas.charge(namespace, use)
 
     def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """How many of the wanted pods are made while the program makes no others, and what refuses the next one."""

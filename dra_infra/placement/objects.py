@@ -15,8 +15,8 @@ from dra_infra.kubernetes.api.manifests import UNKNOWN, find_all, is_marker, map
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas
-from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
+from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas, Use, count_claim
+from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
@@ -90,6 +90,10 @@ class ProgramObjects:
             for name, each in self.classes.items()
         )
         return {name: resource for name, resource in found if isinstance(resource, str)}
+
+    def count_claim(self, spec: Any) -> Use:
+        """Count what one claim uses of quotas."""
+        return count_claim(spec, self.extended_names, bridged=self.release.enabled(GATE))
 
     @property
     def readable_classes(self) -> dict[str, DeviceClass]:

@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Use, count_claim, count_extended_claim, count_pod
+from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
 from dra_infra.kubernetes.scheduler import node_filters
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -342,16 +342,14 @@ def _find_made(
 ) -> Iterator[tuple[str, Use]]:
     """The objects that are made for one pod, in order, with what they count for in quotas."""
     pod = count_pod(requests)
-    names = objects.extended_names
     yield "a pod", pod
     for entry in entries:
         if not entry.shared:
             spec = {"devices": entry.demand.devices.to_manifest()}
-            bridged = objects.release.enabled(GATE)
-            yield f"the claim of its entry {entry.name}", count_claim(spec, names, bridged=bridged)
+            yield f"the claim of its entry {entry.name}", objects.count_claim(spec)
     asked = extended.spec_for({}) if extended else None
     if asked:
-        yield "the claim for its extended resources", count_extended_claim(asked, names, pod)
+        yield "the claim for its extended resources", count_extended_claim(asked, objects.extended_names, pod)
 
 
 def _find_unknown_fields(template: PodTemplate) -> list[Reason]:

@@ -126,6 +126,15 @@ def test_pods_of_an_object_that_a_quota_refuses_are_not_made(hard, refused):
             assert each.reasons[0].message.startswith(told)
 
 
+def test_an_object_whose_name_the_server_makes_up_is_refused_like_others():
+    gang = build.a_deployment("train", "template:t", kind="StatefulSet")
+    gang["metadata"] = {"namespace": "ml", "generateName": "train-"}
+    placement = place_below({"count/statefulsets.apps": "0"}, gang)
+    assert (placement.joint.verdict, build.codes(placement.workloads[0])) == ("never", ["quota-refuses"])
+    told = "0 of 1 pod is made: StatefulSet ml/train-* is refused, for ResourceQuota ml/team allows"
+    assert placement.workloads[0].reasons[0].message.startswith(told)
+
+
 def test_pods_whose_claim_template_a_quota_refuses_are_not_made():
     key = "count/resourceclaimtemplates.resource.k8s.io"
     placement = place_below({key: "0"}, build.a_deployment("a", "template:t"))
