@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.pod_security import ENFORCE, enforced_level
-from dra_infra.kubernetes.apiserver.admission import DEVICES, is_extended_key
-
-_REQUESTS: Final = "requests."
+from dra_infra.kubernetes.apiserver.admission import counts_devices
 
 
 def advise_tenants(
@@ -68,10 +66,7 @@ def _warning(path: str, namespace: str, quota: Mapping[str, Any], labels: Mappin
 def _limits_devices(manifest: Mapping[str, Any]) -> bool:
     """A quota has a key for devices of a class, or for an extended resource."""
     hard = mapping(value_at(manifest, "spec", "hard")) if _is(manifest, "ResourceQuota") else {}
-    return any(
-        key.endswith(DEVICES) or (key.startswith(_REQUESTS) and is_extended_key(key.removeprefix(_REQUESTS)))
-        for key in map(str, hard)
-    )
+    return any(map(counts_devices, map(str, hard)))
 
 
 def _is(manifest: Mapping[str, Any], kind: str) -> bool:

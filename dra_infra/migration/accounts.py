@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.apiserver.admission import quota_keys
 from dra_infra.migration.device_plugin import Asked, is_device, read_resource, tell_other_form
 from dra_infra.migration.mentions import RESOURCE_NAME
 from dra_infra.migration.needs import Settings, is_share
 from dra_infra.migration.outcomes import Migrated, Remark
-from dra_infra.specs.tenants import quota_keys
 
 _REQUESTS: Final = "requests."
 _MIG_KEY: Final = "nvidia.com/mig-"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY
+from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
 from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.device_plugin import WHOLE_GPU, Asked, read_resource
 from dra_infra.migration.mentions import find_mentions, refuse_schedulers
@@ -28,7 +28,6 @@ from dra_infra.migration.pods import plugin_there
 from dra_infra.selectors.any_attribute import attribute
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver
-from dra_infra.specs.tenants import quota_keys
 
 _INSTEAD: Final = "migrate these pods to claims: leave --to bridge out"
 _OF_CHART: Final = (

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.apiserver.admission import quota_keys
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
     check_driver_name,
@@ -28,7 +29,7 @@ from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.request_records import compile_selectors
 from dra_infra.specs.requests import NamedClass
-from dra_infra.specs.tenants import check_quota, quota_keys, read_amount
+from dra_infra.specs.tenants import check_quota, read_amount
 from dra_infra.target import ClusterTarget
 
 VERSION: Final = "kueue.x-k8s.io/v1beta2"

@@ -15,7 +15,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.pod_security import PREFIX, Level
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.apiserver.admission import counts_whole, is_quota_key
+from dra_infra.kubernetes.apiserver.admission import DEVICES, counts_whole, is_quota_key, quota_keys
 from dra_infra.specs.arguments import (
     check_labels,
     check_merged,
@@ -32,23 +32,6 @@ from dra_infra.specs.requests import Alternative, DeviceRequest, NamedClass, Tol
 
 ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"
 """The label of namespaces in which claims may have admin access (DRAAdminNamespaceLabelKey)."""
-
-_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
-_IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
-
-
-def quota_keys(class_name: str, extended_resource_name: str | None = None) -> list[str]:
-    """Every key of `spec.hard` under which the API server counts devices of a class.
-
-    Args:
-        class_name: Name of the DeviceClass.
-        extended_resource_name: What pods may ask for in place of a claim, where the class has such a name.
-    """
-    keys = [f"{class_name}{_DEVICES}"]
-    # The name of a resource has no more characters behind its domain: no pod can ask for a class with a longer name.
-    if len(class_name) <= names.LABEL_LENGTH:
-        keys.append(f"{_IMPLICIT}{class_name}")
-    return [*keys, f"requests.{extended_resource_name}"] if extended_resource_name else keys
 
 
 def compile_quota(
@@ -101,7 +84,7 @@ def check_quota(quota: object, hard: object) -> Iterator[Problem]:
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
                 yield wrong_plain_type(path, count, "a number of devices, 0 for none", hint)
             if isinstance(name, str):
-                if f"{name}{_DEVICES}" in keys:
+                if f"{name}{DEVICES}" in keys:
                     yield _set_twice(path, "the class stands there twice")
                 extended = class_.extended_resource_name if isinstance(class_, NamedClass) else None
                 keys |= dict.fromkeys(quota_keys(name, extended), path)
@@ -111,7 +94,7 @@ def check_quota(quota: object, hard: object) -> Iterator[Problem]:
 def _check_class(name: object, path: str) -> Iterator[Problem]:
     yield from check_object_name(name, path=path)
     if isinstance(name, str) and names.is_dns_subdomain(name):
-        longest = names.SUBDOMAIN_LENGTH - len(_DEVICES.partition("/")[0])
+        longest = names.SUBDOMAIN_LENGTH - len(DEVICES.partition("/")[0])
         if len(name) > longest:
             message = (
                 f"the name has {len(name)} characters, and a quota can name classes of at most {longest}"

@@ -22,7 +22,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.names import label_key
+from dra_infra.kubernetes.api.names import LABEL_LENGTH, label_key
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
@@ -190,6 +190,20 @@ def count_pod(requests: Amounts) -> Use:
 def is_extended_key(name: str) -> bool:
     """Checks that quotas count pods for a resource as for an extended one."""
     return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
+
+
+def quota_keys(class_name: str, extended_resource_name: str | None = None) -> list[str]:
+    """Return every key of `spec.hard` under which the API server counts devices of a class.
+
+    Args:
+        class_name: Name of the DeviceClass.
+        extended_resource_name: What pods may ask for in place of a claim, where the class has such a name.
+    """
+    keys = [f"{class_name}{DEVICES}"]
+    # The name of a resource has no more characters behind its domain: no pod can ask for a class with a longer name.
+    if len(class_name) <= LABEL_LENGTH:
+        keys.append(f"{_IMPLICIT}{class_name}")
+    return [*keys, f"requests.{extended_resource_name}"] if extended_resource_name else keys
 
 
 def counts_devices(key: str) -> bool:

@@ -403,6 +403,13 @@ def test_quotas_have_both_keys_until_the_plugin_goes():
     assert any("ResourceQuota ml/gpus" in each.what for each in last(found).steps)
 
 
+def test_what_only_looks_like_a_key_of_devices_is_no_key_in_force():
+    held = quota(16)
+    held["spec"]["hard"]["example.com/devices"] = "4"
+    found = plan([held, deployment("a", 1, 8)], "hgx-h100 x 2")
+    assert [dict(each.keys) for each in last(found).quotas] == [{DEVICES: "16"}]
+
+
 def test_a_template_moves_with_the_last_nodes_and_has_a_way_back():
     objects = [deployment("a", 1, 8), template("later", 1)]
     found = plan(objects, "hgx-h100 x 2")
