@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     CLAIMS_KEY,
@@ -28,7 +28,8 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import key_of, name_extended
+from dra_infra.review.running import Key, key_of, name_extended
+from dra_infra.specs.compute_domains import channel_template
 
 
 class _Passed(NamedTuple):
@@ -195,12 +196,13 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
 
 def _count_rolling(compared: Comparison, count: Callable[[Any], Use]) -> Charges:
     """Count what pods and claims use of quotas that exist beside the old ones during a rollout."""
+    templates = _find_templates(compared, compared.head_index)
     charges: dict[ObjectRef, Use] = {}
     for change in compared.changes:
         if change.urn in compared.rolling and change.ref.kind == "Deployment":
             pods = compared.head_index.pods[change.ref]
             surge = count_surge(change.object.manifest, pods.replicas)
-            charges[change.ref] = _count_pods(compared, compared.head_index, pods, surge, count)
+            charges[change.ref] = _count_pods(pods, surge, templates, count)
         elif (
             change.ref.kind == "ResourceClaim"
             and change.order == "create-first"
@@ -222,6 +224,7 @@ def _count_program(
         count: Counts one claim by its spec.
     """
     daemons = _count_daemons(placement)
+    templates = _find_templates(compared, program)
     charges: dict[ObjectRef, Use] = {
         ref: count(item.manifest.get("spec"))
         for ref, item in program.objects.items()
@@ -231,12 +234,34 @@ def _count_program(
         # A PodTemplate makes no pods by itself.
         if owner.kind != "PodTemplate":
             number = daemons.get(owner, 0) if pods.replicas is None else pods.replicas
-            charges[owner] = _count_pods(compared, program, pods, number, count)
+            charges[owner] = _count_pods(pods, number, templates, count)
     return Charges(charges)
 
 
+def _find_templates(compared: Comparison, program: ProgramIndex) -> dict[Key, Mapping[str, Any]]:
+    """Return the claim templates that pods of a program may name: those that run, of its ComputeDomains, and its own."""
+    templates = {
+        key: manifest
+        for key, manifest in compared.running.objects.items()
+        if key[0] == "ResourceClaimTemplate"
+    }
+    for ref, item in program.objects.items():
+        made = channel_template(item.manifest) if ref.kind == "ComputeDomain" else None
+        if made is not None:
+            templates[key_of(ref_of(made))] = made
+    templates |= {
+        key_of(ref): item.manifest
+        for ref, item in program.objects.items()
+        if ref.kind == "ResourceClaimTemplate"
+    }
+    return templates
+
+
 def _count_pods(
-    compared: Comparison, program: ProgramIndex, pods: PodTemplate, number: int, count: Callable[[Any], Use]
+    pods: PodTemplate,
+    number: int,
+    templates: Mapping[Key, Mapping[str, Any]],
+    count: Callable[[Any], Use],
 ) -> Use:
     """Count what so many pods use of quotas, with the claims that are made for them."""
     use: Use = Counter()
@@ -245,8 +270,7 @@ def _count_pods(
     for entry in pods.claims:
         if entry.template_name:
             ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
-            own = program.objects.get(ref)
-            template = own.manifest if own else compared.running.objects.get(key_of(ref))
+            template = templates.get(key_of(ref))
             use += count(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
     with suppress(ValueError):
         use += count_pod(pod_requests(pods.spec))

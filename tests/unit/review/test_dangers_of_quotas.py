@@ -303,3 +303,12 @@ def test_the_claim_for_extended_resources_of_a_pod_that_runs_does_not_count_twic
     assert passed(make, [class_], side, quota.manifest, pod, claim) == []
     (danger,) = passed(make, [class_], [*side, make.claim("two", "two")], quota.manifest, pod, claim)
     assert danger.message.endswith("is 2, and the program needs 2 beside 1 of others")
+
+
+def test_claims_of_a_template_that_a_compute_domain_makes_count_by_its_channels(make):
+    channels = "compute-domain-default-channel.nvidia.com.deviceclass.resource.k8s.io/devices"
+    spec = {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "rack-channel"}}}
+    domain = make.object("ComputeDomain", "rack", spec, api_version="resource.nvidia.com/v1beta1")
+    job = make.workload("Job", "work", make.pod_spec(template="rack-channel"), replicas=2)
+    (danger,) = passed(make, [], [a_quota(make, {channels: "1"}), domain, job])
+    assert danger.message == f"is passed: {channels} is 1, and the program needs 2"
