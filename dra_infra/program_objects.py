@@ -22,7 +22,7 @@ from dra_infra.kubernetes.api.manifests import (
     is_name_made_up,
     value_at,
 )
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ __all__ = [
     "ProgramRelease",
     "Replacement",
     "get_field",
-    "group_of",
     "is_name_made_up",
     "without_secrets",
 ]
@@ -85,7 +84,7 @@ class ProgramObject:
     @property
     def ref(self) -> ObjectRef:
         """Kind, namespace and name of the object."""
-        ref = ref_of(self.manifest)
+        ref = ObjectRef.of(self.manifest)
         return ref if ref.name else replace(ref, name=UNKNOWN)
 
     @property
@@ -185,12 +184,6 @@ class Program:
 
 Locate = Callable[[int, str], Place | None]
 """The place of a field, by the position of its object in the program and its path."""
-
-
-def group_of(manifest: Mapping[str, Any]) -> str:
-    """The API group, empty for the core group."""
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
-    return group if slash else ""
 
 
 def get_field(manifest: Mapping[str, Any], path: str) -> Any:

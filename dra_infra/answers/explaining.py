@@ -22,7 +22,7 @@ from dra_infra.explanation.question import Question
 from dra_infra.explanation.records import Explanation, FitVerdict
 from dra_infra.explanation.slips import find_slip_problems
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.scheduler.fleet import with_taint_rules
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -230,7 +230,7 @@ def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout:
         has_errors=bool(errors),
         is_daemon=subject.kind == "DaemonSet",
         refusal=lambda question: find_refusal(question, accepted, subject, taken, release, known),
-        made={str(ref_of(each.manifest)): each for each in program.objects if each.component},
+        made={str(ObjectRef.of(each.manifest)): each for each in program.objects if each.component},
         warnings=scene.warnings,
         left_out=program.not_seen,
     )
@@ -254,10 +254,10 @@ def _surround(
     fleet = scene.fleet
     running = [*scene.running.objects.values()]
     assert fleet is not None  # noqa: S101  (who asks has looked)
-    own = {key_of(ref_of(each)) for each in scene.manifests} | taken.gone
-    by_key = {key_of(ref_of(each)): each for each in running}
+    own = {key_of(ObjectRef.of(each)) for each in scene.manifests} | taken.gone
+    by_key = {key_of(ObjectRef.of(each)): each for each in running}
     others = seen_objects(
-        [each for each in running if not own.intersection(owners_of(key_of(ref_of(each)), by_key))]
+        [each for each in running if not own.intersection(owners_of(key_of(ObjectRef.of(each)), by_key))]
     )
     classes, malformed = read_classes([*running, *accepted])
     slices, unread = with_taint_rules(fleet.slices, [*running, *accepted], scene.release)

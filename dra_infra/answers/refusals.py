@@ -14,7 +14,7 @@ from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
@@ -95,7 +95,7 @@ def split_accepted(
         ]
         if own is not None and not stuck and (kinds or workload_kinds()).find(manifest) is not None:
             # Its pods cannot be read, and it makes none.
-            owner = ref_of(manifest)
+            owner = ObjectRef.of(manifest)
             reason = _reason(owner, owner, own)
             stuck = [WorkloadPlacement(owner=owner, replicas=0, verdict="does-not-fit", reasons=(reason,))]
         blocked += stuck
@@ -176,7 +176,7 @@ def _without_room(growth: Growth, joint: JointVerdict) -> Growth:
 
 def _identity(manifest: Manifest) -> ObjectRef:
     """Return kind, namespace and name. An object without a namespace is in `default`, a class in none."""
-    ref = ref_of(manifest)
+    ref = ObjectRef.of(manifest)
     return ref if ref.kind == "DeviceClass" else replace(ref, namespace=ref.namespace or "default")
 
 

@@ -26,7 +26,7 @@ from dra_infra.explanation.question import AskedClaim, Holder
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
@@ -252,7 +252,7 @@ def find_placed(seen: SeenObjects, nodes: Sequence[Node], namespaces: Sequence[M
 
 def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -> Asking:
     """The question about a pod, a claim, or the first pod of an object that waits."""
-    ref = ref_of(manifest)
+    ref = ObjectRef.of(manifest)
     if ref.kind == "ResourceClaim":
         return _ask_claim(manifest, ref, around, seen)
     if ref.kind == "ResourceClaimTemplate":
@@ -265,7 +265,7 @@ def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -
             states = f"{len(pods)} pods of it are there, and none waits" if pods else "no pod of it is there"
             return Asking(subject=str(ref), settled=states)
         manifest = min(waiting, key=full_name)
-        ref = ref_of(manifest)
+        ref = ObjectRef.of(manifest)
     return _ask_pod(manifest, ref, around, seen)
 
 
@@ -307,7 +307,7 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen:
         return Asking(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
         first = min(waiting, key=full_name)
-        found = _ask_pod(first, ref_of(first), around, seen)
+        found = _ask_pod(first, ObjectRef.of(first), around, seen)
         return replace(found, subject=f"{ref} of {found.subject}")
     claim, causes_ = read_claim(manifest, ref, around.release)
     idle = Problem(
@@ -392,7 +392,7 @@ class _Claims:
             manifest = find_named(seen.templates, template, ref.namespace)
             if manifest is None:
                 return
-        found = ref_of(manifest)
+        found = ObjectRef.of(manifest)
         self.causes += claim_states(manifest, found, seen)
         result = read_allocation(manifest)
         if result is not None:

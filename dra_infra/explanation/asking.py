@@ -19,7 +19,7 @@ from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_fro
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import is_name_made_up, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -334,7 +334,7 @@ def find_subject(
     near: list[str] = []
     namesakes: list[str] = []
     for manifest in manifests:
-        ref = ref_of(manifest)
+        ref = ObjectRef.of(manifest)
         if ref.kind not in known:
             continue
         if (
@@ -366,7 +366,9 @@ def _of_no_kind(
     name: str, kind: str, rest: str, manifests: Iterable[Mapping[str, Any]], known: Sequence[str]
 ) -> ProgramError:
     """The error for a kind that nothing is known of; *known* are all that can be asked for, where a file may name more."""
-    if any(ref.kind.lower() == kind.lower() and ref.name == rest for ref in map(ref_of, manifests) if known):
+    if any(
+        ref.kind.lower() == kind.lower() and ref.name == rest for ref in map(ObjectRef.of, manifests) if known
+    ):
         return _unknown(
             name,
             f"{kind} is not known to make pods",

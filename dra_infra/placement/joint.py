@@ -20,7 +20,7 @@ from typing import Any, Final
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_object
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -57,7 +57,7 @@ class ObjectMakers:
         # Pods count with those that controllers make.
         for manifest in (each for each in objects.manifests if self._quotas and each.get("kind") != "Pod"):
             namespace, _ = identity_of(manifest)
-            ref = replace(ref_of(manifest), namespace=namespace)
+            ref = replace(ObjectRef.of(manifest), namespace=namespace)
             is_claim = ref.kind == "ResourceClaim"
             use = objects.count_claim(manifest.get("spec")) if is_claim else count_object(manifest)
             counted = [(str(ref), use)]
@@ -198,7 +198,7 @@ def find_refusal(
 
 def _with_claim(manifest: Mapping[str, Any], asked: Mapping[str, AskedClaim]) -> Mapping[str, Any]:
     """The object with the spec that its claim has in a question."""
-    claim = asked.get(str(ref_of(manifest)))
+    claim = asked.get(str(ObjectRef.of(manifest)))
     if claim is None:
         return manifest
     spec: Mapping[str, Any] = claim.claim.spec.to_manifest()

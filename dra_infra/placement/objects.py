@@ -12,7 +12,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import UNKNOWN, find_all, is_marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas, Use, count_claim
@@ -135,7 +135,7 @@ class ProgramObjects:
             using = [each for each in numbers if each[0] in owners]
             number = sum(each for _, each in using)
             if number > seats:
-                found[using[0][0]] = f"{ref_of(self.held[claim])} {show_crowd(seats, number)}"
+                found[using[0][0]] = f"{ObjectRef.of(self.held[claim])} {show_crowd(seats, number)}"
         return found
 
     def find_claim(self, kind: str, name: str, namespace: str) -> tuple[ObjectRef, Demand | Undecided] | None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
@@ -247,7 +247,9 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         requests=requests,
         filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits, claims=used),
         filter_key=json.dumps(
-            [decisive, daemon, waits, named, [*map(str, map(ref_of, used))]], sort_keys=True, default=str
+            [decisive, daemon, waits, named, [*map(str, map(ObjectRef.of, used))]],
+            sort_keys=True,
+            default=str,
         ),
         shape=_read_shape(template, spec),
         extended=extended,

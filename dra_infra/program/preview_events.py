@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
-from dra_infra.kubernetes.apiserver.metadata import CLUSTER_SCOPED
+from dra_infra.kubernetes.api.metadata import CLUSTER_SCOPED, ObjectRef, name_kind
 from dra_infra.program.project import UNDECRYPTABLE
 from dra_infra.program_objects import AUTONAMED, EngineMessage, EngineResource, Level, PolicyFinding
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import (
     Locate,
@@ -19,7 +19,6 @@ from dra_infra.program_objects import (
     Program,
     ProgramObject,
     get_field,
-    group_of,
     is_name_made_up,
 )
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise

@@ -21,9 +21,10 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import Marker
+from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.apiserver.verdict import judge
-from dra_infra.program_objects import get_field, group_of
+from dra_infra.program_objects import get_field
 from dra_infra.target import ClusterTarget
 
 _METADATA: Final = ("metadata.name", "metadata.namespace")

@@ -14,7 +14,7 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, group_of, kind_of
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
@@ -32,7 +32,7 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Sh
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import NotSeen, Program, get_field, group_of
+from dra_infra.program_objects import NotSeen, Program, get_field
 
 Key = tuple[str, str, str]
 """Kind, namespace and name; an object without a namespace is in `default`, as clients have it."""

@@ -13,7 +13,7 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
 from dra_infra.kubernetes.api.manifests import name_of, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
@@ -49,7 +49,7 @@ def ask_program(
     Raises:
         ProgramError: `subject-not-known` for a part that is not there, or where none is named of several with claims.
     """
-    subject = ref_of(manifest)
+    subject = ObjectRef.of(manifest)
     if subject.kind in CLAIM_KINDS:
         claims, causes = _claims([manifest], around)
         return Asking(
@@ -60,7 +60,7 @@ def ask_program(
         return Asking(subject=str(subject), causes=(_unreadable(subject),))
     subject = replace(subject, part=template.owner.part)
     template, used = at_allocations(template, held)
-    elsewhere = {str(ref_of(each)): result for each in used if (result := read_allocation(each))}
+    elsewhere = {str(ObjectRef.of(each)): result for each in used if (result := read_allocation(each))}
     # The driver's controller makes templates of ComputeDomains.
     made = [
         each
@@ -142,7 +142,7 @@ def _claims(found: Sequence[Manifest], around: ClusterContext) -> tuple[list[Ask
     claims = list[AskedClaim]()
     causes = list[Problem]()
     for manifest in found:
-        ref = ref_of(manifest)
+        ref = ObjectRef.of(manifest)
         spec = manifest.get("spec")
         unknown = find_unknown(_deciding(spec), "spec")
         if unknown:
@@ -164,7 +164,7 @@ def _deciding(value: Any) -> Any:
 
 def _find(kind: str, name: str, namespace: str, manifests: Sequence[Manifest]) -> Manifest | None:
     for manifest in manifests:
-        ref = ref_of(manifest)
+        ref = ObjectRef.of(manifest)
         if (ref.kind, ref.name) == (kind, name) and (ref.namespace or "default") == (namespace or "default"):
             return manifest
     return None
@@ -189,14 +189,14 @@ def _find_unusable(claims: Sequence[Manifest], number: int) -> Iterator[Problem]
     for each in claims:
         if number > (seats := count_seats(each)):
             yield Problem(
-                path=str(ref_of(each)),
+                path=str(ObjectRef.of(each)),
                 code="claim-reserved",
                 message=f"it {show_crowd(seats, number)}",
                 hint="take a second claim, or one for each pod by a template",
             )
         if value_at(each, "metadata", "deletionTimestamp"):
             yield Problem(
-                path=str(ref_of(each)),
+                path=str(ObjectRef.of(each)),
                 code="claim-deleting",
                 message="it is being deleted: no pod gets it any more",
                 hint="its pods must end first; then create it anew",

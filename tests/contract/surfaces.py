@@ -11,7 +11,7 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.answers.simulating import DOES_NOT_FIT, FITS, Simulation
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.placement.placement import REFUSED, Growth, Placement
 from dra_infra.review import Review
@@ -57,7 +57,7 @@ def find_disagreements(drawn: DrawnScene, simulated: Simulation) -> Iterator[str
         yield from (f"review of no change: {each}" for each in _compare_review(simulated, placement, again))
     if drawn.running is None:
         yield from _compare_tests(drawn, placement)
-    asked = [ref_of(each) for each in drawn.manifests if each["kind"] in ALIASES]
+    asked = [ObjectRef.of(each) for each in drawn.manifests if each["kind"] in ALIASES]
     for ref in asked:
         yield from _compare_explanation(drawn, ref, simulated, placement)
     if len(drawn.manifests) % 3 == 1:

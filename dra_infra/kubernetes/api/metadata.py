@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field
 
@@ -82,6 +82,9 @@ _GROUPS: Final = {
 }
 """API groups of kinds of Kubernetes whose names others have too, such as Job of Volcano and Service of Knative."""
 
+CLUSTER_SCOPED: Final = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
+"""Kinds of resource.k8s.io without a namespace, whose generation is the server's from the start."""
+
 
 def name_kind(kind: str, group: str) -> str:
     """The kind as it is called: `Job`, and `Job.batch.volcano.sh` where Kubernetes itself has a kind of that name.
@@ -92,25 +95,50 @@ def name_kind(kind: str, group: str) -> str:
     return kind if group in ("", "extensions", _GROUPS.get(kind, group)) else f"{kind}.{group}"
 
 
+def group_of(manifest: Mapping[str, Any]) -> str:
+    """Return the API group of an object: empty for the core group."""
+    return str(manifest.get("apiVersion") or "").rpartition("/")[0]
+
+
 def kind_of(manifest: Mapping[str, Any]) -> str:
-    """The kind of an object as it is called (`name_kind`); empty where it says none."""
-    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    return name_kind(str(manifest.get("kind") or ""), group if slash else "")
+    """Return the kind of an object as it is called (`name_kind`): empty where it has none."""
+    return name_kind(str(manifest.get("kind") or ""), group_of(manifest))
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class ObjectRef:
     """Names one object: `Job ml/train`, or `DeviceClass h100` for one without a namespace.
 
-    A kind that Kubernetes has too, in another group, comes with its group: `Job.batch.volcano.sh ml/train`.
+    Two references are equal where they name the same object in the same way; compare `stored` ones where an object that is
+    written without a namespace is looked up.
 
-    Of an object that makes pods of several kinds it may name one of these: `JobSet ml/train/workers`.
+    Args:
+        kind: As it is called: a kind that Kubernetes has too, in another group, comes with its group (`Job.batch.volcano.sh`).
+        name: `train-*` where the server or Pulumi makes it up.
+        namespace: Empty where none is written.
+        part: Of an object that makes pods of several kinds, one of these: `JobSet ml/train/workers`.
     """
 
     kind: str
     name: str
     namespace: str = ""
     part: str = ""
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Self:
+        """Return the reference to an object; what the object lacks is empty."""
+        namespace = str(mapping(manifest.get("metadata")).get("namespace") or "")
+        return cls(kind_of(manifest), name_of(manifest), namespace)
+
+    @property
+    def stored(self) -> ObjectRef:
+        """The object as a cluster has it: in the namespace `default` where none is written.
+
+        Kinds of other groups that have no namespace, such as Node, count as in `default` on both sides of a comparison.
+        """
+        if self.namespace or self.kind in CLUSTER_SCOPED:
+            return self
+        return replace(self, namespace="default")
 
     @property
     def whole(self) -> ObjectRef:
@@ -120,9 +148,3 @@ class ObjectRef:
     def __str__(self) -> str:
         name = f"{self.name}/{self.part}" if self.part else self.name
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
-
-
-def ref_of(manifest: Mapping[str, Any]) -> ObjectRef:
-    """Kind, namespace and name of an object; empty where it has none."""
-    namespace = str(mapping(manifest.get("metadata")).get("namespace") or "")
-    return ObjectRef(kind=kind_of(manifest), name=name_of(manifest), namespace=namespace)

@@ -11,7 +11,7 @@ from typing import Final
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.metadata import ObjectMeta, OwnerReference
+from dra_infra.kubernetes.api.metadata import CLUSTER_SCOPED, ObjectMeta, OwnerReference
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -28,9 +28,6 @@ MAX_ANNOTATIONS: Final = 256 * 1024
 
 GENERATED_SUFFIX: Final = "x" * 5
 """Stands for the five characters that the server adds to generateName."""
-
-CLUSTER_SCOPED: Final = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
-"""Kinds without a namespace, whose generation is the server's from the start."""
 
 _MAX_GENERATED_STEM: Final = 58
 _STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")

@@ -10,7 +10,7 @@ from typing import Any
 
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 
 _CORDON = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -81,11 +81,11 @@ class NodeFilter:
             selector = value_at(claim, "status", "allocation", "nodeSelector")
             if value_at(claim, "metadata", "deletionTimestamp"):
                 # No pod gets it any more: foreachPodResourceClaim of the plugin DynamicResources.
-                yield f"{ref_of(claim)} is being deleted"
+                yield f"{ObjectRef.of(claim)} is being deleted"
             elif selector is not None and not matches_node_selector(
                 mapping(selector), node.labels, node.name
             ):
-                yield f"{ref_of(claim)} is allocated, and not for this node"
+                yield f"{ObjectRef.of(claim)} is allocated, and not for this node"
 
     def refuse_taints(self, node: Node) -> str:
         """The first taint that is not tolerated; TaintToleration."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from dra_infra.kubernetes.api.metadata import ObjectRef, ref_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     CLAIMS_KEY,
@@ -248,7 +248,7 @@ def _find_templates(compared: Comparison, program: ProgramIndex) -> dict[Key, Ma
     for ref, item in program.objects.items():
         made = channel_template(item.manifest) if ref.kind == "ComputeDomain" else None
         if made is not None:
-            templates[key_of(ref_of(made))] = made
+            templates[key_of(ObjectRef.of(made))] = made
     templates |= {
         key_of(ref): item.manifest
         for ref, item in program.objects.items()

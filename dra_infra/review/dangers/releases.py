@@ -14,9 +14,9 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import ProgramRelease, group_of
+from dra_infra.program_objects import ProgramRelease
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
 from dra_infra.specs.platform.driver_rules import check_upgrade

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.program_objects import Program, get_field, group_of
+from dra_infra.program_objects import Program, get_field
 from dra_infra.review.changes import Change
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.dangers import Danger
