@@ -33,7 +33,6 @@ from dra_infra.placement.placement import REFUSED, Growth, JointVerdict, Placeme
 from dra_infra.placement.scheduling import ORDERS_LEFT, OTHER_NODES
 from dra_infra.program_objects import NotSeen, ProgramObject
 from dra_infra.provenance import Provenance
-from dra_infra.review.running import key_of, owners_of
 from dra_infra.sources.questions import ask_program
 
 Manifest = Mapping[str, Any]
@@ -254,10 +253,9 @@ def _surround(
     fleet = scene.fleet
     running = [*scene.running.objects.values()]
     assert fleet is not None  # noqa: S101  (who asks has looked)
-    own = {key_of(ObjectRef.of(each)) for each in scene.manifests} | taken.gone
-    by_key = {key_of(ObjectRef.of(each)): each for each in running}
+    own = {ObjectRef.of(each).stored for each in scene.manifests} | taken.gone
     others = seen_objects(
-        [each for each in running if not own.intersection(owners_of(key_of(ObjectRef.of(each)), by_key))]
+        [each for ref, each in scene.running.objects.items() if own.isdisjoint(scene.running.owners_of(ref))]
     )
     classes, malformed = read_classes([*running, *accepted])
     slices, unread = with_taint_rules(fleet.slices, [*running, *accepted], scene.release)

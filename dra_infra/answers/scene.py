@@ -13,7 +13,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.program_objects import Locate, Program, ProgramObject
 from dra_infra.provenance import Provenance
-from dra_infra.review.running import NOTHING_RUNS, Running, key_of
+from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 
@@ -82,7 +82,7 @@ class Scene:
         """
         target = ClusterTarget(kubernetes=program.release.minor, gates=program.gates)
         if deployed is None:
-            running_urns = {each.urn for each in program.objects if key_of(each.ref) in running.objects}
+            running_urns = {each.urn for each in program.objects if each.ref.stored in running.objects}
             deployed = Deployed(changed=frozenset(running_urns))
         with_classes = fleet.with_classes(program.stand_in_classes) if fleet is not None else None
         return cls(

@@ -18,7 +18,6 @@ from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind
-from dra_infra.review.running import Key, key_of
 
 Objects = Sequence[Mapping[str, Any]]
 """Manifests of objects."""
@@ -158,7 +157,7 @@ class Estate:
 
     def daemons(self, nodes: Sequence[Node], running: Objects = (), *more: NodeTaint) -> dict[ObjectRef, str]:
         """DaemonSets, also of what runs, that may have pods with devices on one of the nodes, also with more taints, and a selector of them."""
-        found: dict[Key, tuple[ObjectRef, str]] = {}
+        found: dict[ObjectRef, tuple[ObjectRef, str]] = {}
         every = (*self.common, *(side for it in self.units for side in (it.before, it.after[-1])), *running)
         for each in (each for each in every if each and each.get("kind") == "DaemonSet"):
             spec = mapping(value_at(each, "spec", "template", "spec"))
@@ -169,7 +168,7 @@ class Estate:
             tainted = (replace(node, taints=(*node.taints, *more)) for node in nodes)
             if asks and not all(map(NodeFilter(spec, daemon=True).refusal, tainted)):
                 selector = ",".join(f"{key}={value}" for key, value in mapping(labels).items())
-                found.setdefault(key_of(ref := reference_to(each)), (ref, selector))
+                found.setdefault((ref := reference_to(each)).stored, (ref, selector))
         return dict(found.values())
 
     def bare(
@@ -177,7 +176,7 @@ class Estate:
     ) -> dict[ObjectRef, bool]:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
         objects = self.at(moved)
-        found = dict[Key, tuple[ObjectRef, bool]]()
+        found = dict[ObjectRef, tuple[ObjectRef, bool]]()
         kinds = self.admitted
         for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
             admitted = list(kinds.find_pod_templates(each))
@@ -189,7 +188,7 @@ class Estate:
             is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
             is_there = may_be_there or any(node.name == place for node in nodes)
             if is_there and metadata.get("name") and not is_made:
-                found.setdefault(key_of(ref := reference_to(each)), (ref, each in objects))
+                found.setdefault((ref := reference_to(each)).stored, (ref, each in objects))
         return dict(found.values())
 
     def quotas(self, *, is_over: bool = False) -> Iterator[tuple[ObjectRef, Mapping[str, str]]]:

@@ -31,7 +31,7 @@ from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict
 from dra_infra.review.rollout import Outlook
-from dra_infra.review.running import Key, key_of, owners_of
+from dra_infra.review.running import owners_of
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
 """Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""
@@ -135,7 +135,7 @@ def make_plan(
     taken: Taken = NOTHING_TAKEN,
     running: Iterable[Mapping[str, Any]] = (),
     kinds: WorkloadKinds | None = None,
-    owners: Callable[[Key], Iterable[Key]] | None = None,
+    owners: Callable[[ObjectRef], Iterable[ObjectRef]] | None = None,
 ) -> Plan:
     """Plan the cut-over of a cluster from NVIDIA's device plugin to its DRA driver.
 
@@ -160,12 +160,12 @@ def make_plan(
     there = [each for each in running if value_at(each, "status", "phase") not in ("Failed", "Succeeded")]
     phases = [_prepare(estate, judge, there)]
     before = State()
-    by_key = {key_of(reference_to(each)): each for each in there}
-    find_owners = owners or (lambda key: owners_of(key, by_key))
+    by_ref = {ObjectRef.of(each).stored: each for each in there}
+    find_owners = owners or (lambda ref: owners_of(ref, by_ref))
     for state in states:
         moved = [estate.units[number] for number in before.units]
-        gone = {key_of(each.ref) for each in moved if each.is_replaced(estate.kinds)}
-        left = [each for key, each in by_key.items() if gone.isdisjoint(find_owners(key))]
+        gone = {each.ref.stored for each in moved if each.is_replaced(estate.kinds)}
+        left = [each for ref, each in by_ref.items() if gone.isdisjoint(find_owners(ref))]
         phases.append(_move(estate, judge, before, state, left))
         before = state
     phases.append(_finish(estate, judge))

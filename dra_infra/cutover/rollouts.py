@@ -41,7 +41,6 @@ from dra_infra.review.rollout import (
     has_surge,
     resolve_amount,
 )
-from dra_infra.review.running import key_of
 
 _ROLLING: Final = ("DaemonSet", "Deployment", "StatefulSet", "Rollout")
 _PARTITIONS: Final = {
@@ -170,16 +169,20 @@ def find_held(
     """
     # What is applied takes the place of what is there, which alone always says its namespace.
     every = (each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget")
-    budgets = {key_of(ref := reference_to(each)): (ref, mapping(each.get("spec"))) for each in every}
+    budgets = {(ref := reference_to(each)).stored: (ref, mapping(each.get("spec"))) for each in every}
     sides = [
         [pods for each in side for pods in find_pod_templates(each, kinds)] if budgets else []
         for side in (objects, running)
     ]
     found: dict[ObjectRef, Outlook] = {}
-    for (_, where, _), (ref, spec) in budgets.items():
+    for stored, (ref, spec) in budgets.items():
         matches = LabelSelector.read(spec.get("selector")).matches
         own, there = (
-            [each for each in side if (each.owner.namespace or "default") == where and matches(each.labels)]
+            [
+                each
+                for each in side
+                if each.owner.stored.namespace == stored.namespace and matches(each.labels)
+            ]
             for side in sides
         )
         limit = spec.get("maxUnavailable", spec.get("minAvailable"))

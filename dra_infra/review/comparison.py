@@ -19,7 +19,7 @@ from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.placement.placement import Placement
 from dra_infra.program_objects import Program, ProgramObject, get_field
 from dra_infra.review.changes import Change
-from dra_infra.review.running import NOTHING_RUNS, Key, Running, key_of
+from dra_infra.review.running import NOTHING_RUNS, Running
 
 ROLLING_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
 
@@ -183,7 +183,7 @@ class Comparison:
     base_placement: Placement | None = field(repr=False)
     head_placement: Placement | None = field(repr=False)
     running: Running
-    own: frozenset[Key] = field(repr=False)
+    own: frozenset[ObjectRef] = field(repr=False)
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
     moved: frozenset[str]
     rolling: frozenset[str]
@@ -204,7 +204,7 @@ class Comparison:
     ) -> Comparison:
         """Index both programs, and what runs beside them; *before* and *after* are their placements."""
         base_index, head_index = ProgramIndex.of(base, kinds), ProgramIndex.of(head, kinds)
-        own = frozenset(key_of(ref) for ref in (*base_index.objects, *head_index.objects))
+        own = frozenset(ref.stored for ref in (*base_index.objects, *head_index.objects))
         users, others = head_index.users, _index_others(running, own).users
         gone = (each for each in changes if each.action == "deleted")
         pods = base_index.by_object(), head_index.by_object()
@@ -249,12 +249,12 @@ def _exchanges(
     return any(each.claims for each in (*old, *new)) and (specs[0] != specs[1] or fields[0] != fields[1])
 
 
-def _index_others(running: Running, own: frozenset[Key]) -> ProgramIndex:
+def _index_others(running: Running, own: frozenset[ObjectRef]) -> ProgramIndex:
     """Running objects that nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
     objects = [
         ProgramObject(urn="", manifest=manifest)
-        for key, manifest in running.objects.items()
-        if key not in own and not _is_made(manifest)
+        for ref, manifest in running.objects.items()
+        if ref not in own and not _is_made(manifest)
     ]
     return ProgramIndex.of(Program(project="", stack="", objects=tuple(objects)))
 

@@ -19,7 +19,7 @@ from dra_infra.placement.candidates import name_nodes
 from dra_infra.placement.placement import Placement
 from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
-from dra_infra.review.placement_texts import DeviceKey, DeviceNames, key_of, name_model
+from dra_infra.review.placement_texts import DeviceKey, DeviceNames, device_key, name_model
 
 MAX_NODES: Final = 5_120
 """Nodes on one map; above that nobody looks at single nodes."""
@@ -159,7 +159,7 @@ _Places = Mapping[str, list[tuple[DeviceKey, Device]]]
 
 def _occupy(placement: Placement, index: Mapping[ObjectRef, int]) -> dict[DeviceKey, int]:
     return {
-        key_of(choice): index[workload.owner]
+        device_key(choice): index[workload.owner]
         for workload in placement.workloads
         if workload.owner in index
         for pod in workload.pods
@@ -173,7 +173,7 @@ def _claims(placement: Placement, index: Mapping[ObjectRef, int]) -> dict[Device
     for workload in placement.workloads:
         for number, pod in enumerate(workload.pods, start=1):
             for choice in pod.devices:
-                claims.setdefault(key_of(choice), (index.get(workload.owner, -1), number, choice.entry))
+                claims.setdefault(device_key(choice), (index.get(workload.owner, -1), number, choice.entry))
     return claims
 
 
@@ -186,7 +186,7 @@ def _find_candidates(before: Placement | None, after: Placement) -> tuple[frozen
     sides = [placement for placement in (before, after) if placement is not None]
     holders = [pod for placement in sides for workload in placement.workloads for pod in workload.pods]
     candidates: set[str] = set()
-    models = {names.models.get(key_of(choice), "") for pod in holders for choice in pod.devices}
+    models = {names.models.get(device_key(choice), "") for pod in holders for choice in pod.devices}
     contents: defaultdict[str, set[str]] = defaultdict(set)
     for (_, pool, _), model in names.models.items():
         contents[pool].add(model)
@@ -200,7 +200,7 @@ def _find_candidates(before: Placement | None, after: Placement) -> tuple[frozen
             if not kind or kind not in seen:
                 seen.add(kind)
                 devices = workload.nodes[number].devices
-                models.update(names.models.get(key_of(choice), "") for choice in devices)
+                models.update(names.models.get(device_key(choice), "") for choice in devices)
     return frozenset(models), frozenset(candidates)
 
 

@@ -148,7 +148,7 @@ class DeviceNames:
 
     def describe(self, devices: Iterable[DeviceChoice]) -> str:
         """`4 x H100 80GB HBM3 and 1 x MIG 1g.10gb`, with the sign for times; each device counts once."""
-        keys = dict.fromkeys(key_of(choice) for choice in devices)
+        keys = dict.fromkeys(device_key(choice) for choice in devices)
         counts = Counter(self.models.get(key, key[0]) for key in keys)
         return (
             join_words(f"{number} {TIMES} {model}" for model, number in counts.items()) or "no new devices,"
@@ -160,10 +160,10 @@ class DeviceNames:
         return len(nodes) <= MAX_COMPARED and all(self._models_on(node) == first for node in nodes)
 
     def _models_on(self, node: NodePlacement) -> list[str]:
-        return [self.models.get(key_of(choice), choice.driver) for choice in node.devices]
+        return [self.models.get(device_key(choice), choice.driver) for choice in node.devices]
 
 
-def key_of(choice: DeviceChoice) -> DeviceKey:
+def device_key(choice: DeviceChoice) -> DeviceKey:
     """The device that was chosen."""
     return choice.driver, choice.pool, choice.device
 

@@ -7,6 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
@@ -34,9 +35,8 @@ from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 
-Key = tuple[str, str, str]
-"""Kind, namespace and name; an object without a namespace is in `default`, as clients have it."""
-
+_PLACE: Final = attrgetter("namespace", "name")
+"""Sorts references to objects of one kind by namespace."""
 _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
@@ -48,14 +48,9 @@ _PER_POD: Final = frozenset({"containers", "hostname", "initContainers", "nodeNa
 """Fields in which equal pods of one controller may differ; what their containers ask for is compared."""
 
 
-def key_of(ref: ObjectRef) -> Key:
-    """The key of a program's object among running ones."""
-    return ref.kind, ref.namespace or "default", ref.name
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Running:
-    """The objects of a snapshot by name, the owners of its pods and claims, and what is not free for some programs.
+    """The objects of a snapshot by their stored reference, the owners of its pods and claims, and what is not free for some programs.
 
     Args:
         objects: Every object.
@@ -67,9 +62,9 @@ class Running:
         not_counted: What that does not take into account.
     """
 
-    objects: Mapping[Key, Mapping[str, Any]] = field(repr=False)
-    pods: Mapping[Key, tuple[Key, ...]] = field(repr=False)
-    claims: tuple[Key, ...] = field(repr=False)
+    objects: Mapping[ObjectRef, Mapping[str, Any]] = field(repr=False)
+    pods: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
+    claims: tuple[ObjectRef, ...] = field(repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False)
     programs: tuple[Program, ...] = field(default=(), repr=False)
     taken: Taken = field(default=NOTHING_TAKEN, repr=False)
@@ -86,29 +81,32 @@ class Running:
             snapshot: The cluster.
             programs: Both sides of a review, or the one program that is placed.
         """
-        objects = {_key(each): each for each in snapshot.objects} if snapshot else {}
-        pods: defaultdict[Key, list[Key]] = defaultdict(list)
-        for key, each in objects.items():
-            if key[0] == "Pod" and get_field(each, "status.phase") not in _DONE:
-                for owner in owners_of(key, objects):
-                    pods[owner].append(key)
+        objects = {ObjectRef.of(each).stored: each for each in snapshot.objects} if snapshot else {}
+        pods: defaultdict[ObjectRef, list[ObjectRef]] = defaultdict(list)
+        for ref, each in objects.items():
+            if ref.kind == "Pod" and get_field(each, "status.phase") not in _DONE:
+                for owner in owners_of(ref, objects):
+                    pods[owner].append(ref)
         claims = sorted(
-            key
-            for key, each in objects.items()
-            if key[0] == "ResourceClaim"
-            and group_of(each) == "resource.k8s.io"
-            and isinstance(get_field(each, "status.allocation"), Mapping)
+            (
+                ref
+                for ref, each in objects.items()
+                if ref.kind == "ResourceClaim"
+                and group_of(each) == "resource.k8s.io"
+                and isinstance(get_field(each, "status.allocation"), Mapping)
+            ),
+            key=_PLACE,
         )
         running = cls(
             objects=objects,
-            pods={owner: tuple(sorted(each)) for owner, each in pods.items()},
+            pods={owner: tuple(sorted(each, key=_PLACE)) for owner, each in pods.items()},
             claims=tuple(claims),
             snapshot=snapshot,
             programs=programs,
         )
         if snapshot is None:
             return running
-        taken, unreadable = _find_taken(running, _own_keys(programs))
+        taken, unreadable = _find_taken(running, _own_refs(programs))
         left_out = _find_left_out(snapshot, running, programs, unreadable=unreadable)
         return replace(running, taken=taken, not_counted=tuple(left_out))
 
@@ -133,38 +131,40 @@ class Running:
         """
         if self.snapshot is None:
             return self.taken
-        own = _own_keys(self.programs)
+        own = _own_refs(self.programs)
         removed = {each.name for each in self.snapshot.fleet.nodes} - {each.name for each in fleet.nodes}
         tainted = self._find_tainted(manifests, fleet, release)
-        going: set[Key] = set()
+        going: set[ObjectRef] = set()
         bare: list[str] = []
-        first: dict[Key, str] = {}
-        made: dict[tuple[Key, str], PodTemplate] = {}
-        for pod, node in _foreign_pods(self, own) if tainted or removed or drained else ():
-            key = _key(pod)
-            makers = self.owners_of(_key(pod))[1:]
-            of_node = bool(makers) and makers[0][0] in ("DaemonSet", "Node")
-            if key not in tainted and node not in removed and (node not in drained or of_node):
+        first: dict[ObjectRef, str] = {}
+        made: dict[tuple[ObjectRef, str], PodTemplate] = {}
+        for ref, pod, node in _foreign_pods(self, own) if tainted or removed or drained else ():
+            makers = self.owners_of(ref)[1:]
+            of_node = bool(makers) and makers[0].kind in ("DaemonSet", "Node")
+            if ref not in tainted and node not in removed and (node not in drained or of_node):
                 continue
-            going.add(key)
+            going.add(ref)
             if not makers:
-                bare.append(f"{key[1]}/{key[2]}")
-            elif (not of_node or (key in tainted and node not in removed)) and get_field(
+                bare.append(f"{ref.namespace}/{ref.name}")
+            elif (not of_node or (ref in tainted and node not in removed)) and get_field(
                 pod, "metadata.deletionTimestamp"
             ) is None:
-                maker = makers[1] if makers[1:] and makers[1][0] == "Deployment" else makers[0]
+                maker = makers[1] if makers[1:] and makers[1].kind == "Deployment" else makers[0]
                 look = _look_of(pod)
                 # Pods of one controller that differ are told apart by the name of one of them.
-                part = "" if first.setdefault(maker, look) == look else key[2]
+                part = "" if first.setdefault(maker, look) == look else ref.name
                 spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
-                owner = ObjectRef(maker[0], maker[2], maker[1], part)
                 known = made.get((maker, look)) or PodTemplate(
-                    owner=owner, path="spec", replicas=0, spec=spec, labels=_labels_of(pod)
+                    owner=replace(maker, part=part),
+                    path="spec",
+                    replicas=0,
+                    spec=spec,
+                    labels=_labels_of(pod),
                 )
                 made[maker, look] = replace(known, replicas=(known.replicas or 0) + 1)
         if not going:
             return self.taken
-        released = {key for key in self.claims if self._is_released(key, going, going | own)}
+        released = {claim for claim in self.claims if self._is_released(claim, going, going | own)}
         taken, _ = _find_taken(self, own | going, released)
         notes = []
         if made:
@@ -179,7 +179,7 @@ class Running:
 
     def _find_tainted(
         self, manifests: Iterable[Mapping[str, Any]], fleet: Fleet, release: Release
-    ) -> set[Key]:
+    ) -> set[ObjectRef]:
         """Pods that lose devices by taints of these and of rules."""
         if not release.enabled("DRADeviceTaints"):
             return set()
@@ -197,12 +197,12 @@ class Running:
             pods=self.of_kind("Pod") if taints else (),
             claims=self.of_kind("ResourceClaim"),
         )
-        return {_key(each.pod) for each in found if not each.stays}
+        return {ObjectRef.of(each.pod).stored for each in found if not each.stays}
 
-    def _is_released(self, claim: Key, going: Set[Key], placed: Set[Key]) -> bool:
+    def _is_released(self, claim: ObjectRef, going: Set[ObjectRef], placed: Set[ObjectRef]) -> bool:
         """True where some of the pods that a claim is reserved for go, and the program places the others."""
         users = mappings(get_field(self.objects[claim], "status.reservedFor"))
-        pods = [("Pod", claim[1], str(each.get("name"))) for each in users]
+        pods = [ObjectRef("Pod", str(each.get("name")), claim.namespace) for each in users]
         return not going.isdisjoint(pods) and not any(
             placed.isdisjoint(self.owners_of(each)) for each in pods
         )
@@ -210,59 +210,69 @@ class Running:
     def count_pods(self, ref: ObjectRef) -> int:
         """How many pods of a workload run, or of a claim how many use it."""
         if ref.kind == "ResourceClaim":
-            return len(mappings(get_field(self.objects.get(key_of(ref), {}), "status.reservedFor")))
-        return len(self.pods.get(key_of(ref), ()))
+            return len(mappings(get_field(self.objects.get(ref.stored, {}), "status.reservedFor")))
+        return len(self.pods.get(ref.whole.stored, ()))
 
     def is_done(self, ref: ObjectRef) -> bool:
         """True for a Job that has ended."""
-        conditions = mappings(get_field(self.objects.get(key_of(ref), {}), "status.conditions"))
+        conditions = mappings(get_field(self.objects.get(ref.whole.stored, {}), "status.conditions"))
         return any(
             each.get("type") in ("Complete", "Failed") and each.get("status") == "True" for each in conditions
         )
 
     def find_charges(self) -> Charges:
         """Find what objects that are not the programs' own use of quotas; nothing where there is no quota."""
-        return _find_charges(self, _own_keys(self.programs))
+        return _find_charges(self, _own_refs(self.programs))
 
-    def owners_of(self, key: Key) -> tuple[Key, ...]:
+    def owners_of(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
         """The object itself, and what made it."""
-        return tuple(owners_of(key, self.objects))
+        return tuple(owners_of(ref, self.objects))
+
+    def pods_of(self, owners: Iterable[ObjectRef]) -> set[ObjectRef]:
+        """The pods that are not done and that some objects made, or are."""
+        return {pod for owner in owners for pod in self.pods.get(owner, ())}
+
+    def refs_of_kind(self, kind: str) -> list[ObjectRef]:
+        """The references to the objects of a kind, in order."""
+        return sorted((ref for ref in self.objects if ref.kind == kind), key=_PLACE)
 
     def of_kind(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """The objects of a kind, in order."""
-        return (self.objects[key] for key in sorted(self.objects) if key[0] == kind)
+        return (self.objects[ref] for ref in self.refs_of_kind(kind))
 
     def others_than(self, *programs: Program) -> tuple[Mapping[str, Any], ...]:
         """The objects that none of some programs has."""
-        own = _own_keys(programs)
-        return tuple(each for key, each in self.objects.items() if key not in own)
+        own = _own_refs(programs)
+        return tuple(each for ref, each in self.objects.items() if ref not in own)
 
 
 NOTHING_RUNS: Final = Running.of(None)
 """Stands for what runs where no snapshot was read: nothing is known of it."""
 
 
-def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset()) -> tuple[Taken, int]:
+def _find_taken(
+    running: Running, own: Set[ObjectRef], released: Set[ObjectRef] = frozenset()
+) -> tuple[Taken, int]:
     """Finds what others take, and counts those of their pods that cannot be read."""
     devices, shares = _find_devices(running, own | released)
     amounts = defaultdict[str, Counter[str]](Counter)
     pods: list[tuple[str, PodShape]] = []
     grouped = Counter[tuple[str, str]]()
     unreadable = 0
-    for pod, node in _foreign_pods(running, own):
+    for ref, pod, node in _foreign_pods(running, own):
         if group := get_field(pod, "spec.schedulingGroup.podGroupName"):
-            grouped[_key(pod)[1], str(group)] += 1
+            grouped[ref.namespace, str(group)] += 1
         try:
             requests = pod_requests(pod["spec"])
         except ValueError:
             unreadable += 1
             continue
-        pods.append((node, _read_shape(pod)))
+        pods.append((node, _read_shape(pod, ref.namespace)))
         amounts[node].update(requests)
     claims = (
-        {**claim, "status": {}} if _key(claim) in released else _without_users(running, claim, own)
-        for claim in running.of_kind("ResourceClaim")
-        if running.owners_of(_key(claim)) == (_key(claim),) and _key(claim) not in own
+        {**running.objects[claim], "status": {}} if claim in released else _without_users(running, claim, own)
+        for claim in running.refs_of_kind("ResourceClaim")
+        if running.owners_of(claim) == (claim,) and claim not in own
     )
     taken = Taken(
         devices=devices,
@@ -277,13 +287,16 @@ def _find_taken(running: Running, own: Set[Key], released: Set[Key] = frozenset(
     return taken, unreadable
 
 
-def _without_users(running: Running, claim: Mapping[str, Any], own: Set[Key]) -> Mapping[str, Any]:
+def _without_users(running: Running, claim: ObjectRef, own: Set[ObjectRef]) -> Mapping[str, Any]:
     """The claim without its users that are the programs' own pods, for these are placed anew."""
-    status = mapping(claim.get("status"))
-    namespace = _key(claim)[1]
-    pods = ((each, ("Pod", namespace, str(each.get("name")))) for each in mappings(status.get("reservedFor")))
-    users = [each for each, pod in pods if own.isdisjoint(running.owners_of(pod))]
-    return {**claim, "status": {**status, "reservedFor": users}}
+    manifest = running.objects[claim]
+    status = mapping(manifest.get("status"))
+    users = [
+        each
+        for each in mappings(status.get("reservedFor"))
+        if own.isdisjoint(running.owners_of(ObjectRef("Pod", str(each.get("name")), claim.namespace)))
+    ]
+    return {**manifest, "status": {**status, "reservedFor": users}}
 
 
 def _look_of(pod: Mapping[str, Any]) -> str:
@@ -298,14 +311,16 @@ def _look_of(pod: Mapping[str, Any]) -> str:
     return json.dumps([rest, asked], default=str)
 
 
-def _foreign_pods(running: Running, own: Set[Key]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _foreign_pods(
+    running: Running, own: Set[ObjectRef]
+) -> Iterator[tuple[ObjectRef, Mapping[str, Any], str]]:
     """Pods with a node that are not done and not the programs' own, with the node's name."""
-    for pod in running.of_kind("Pod"):
+    ours = running.pods_of(own)
+    for ref in running.refs_of_kind("Pod"):
+        pod = running.objects[ref]
         node = get_field(pod, "spec.nodeName")
-        if not isinstance(node, str) or get_field(pod, "status.phase") in _DONE:
-            continue
-        if own.isdisjoint(running.owners_of(_key(pod))):
-            yield pod, node
+        if ref not in ours and isinstance(node, str) and get_field(pod, "status.phase") not in _DONE:
+            yield ref, pod, node
 
 
 def _labels_of(pod: Mapping[str, Any]) -> dict[str, str]:
@@ -313,18 +328,22 @@ def _labels_of(pod: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {}
 
 
-def _read_shape(pod: Mapping[str, Any]) -> PodShape:
+def _read_shape(pod: Mapping[str, Any], namespace: str) -> PodShape:
     return read_shape(
         pod["spec"],
-        _key(pod)[1],
+        namespace,
         _labels_of(pod),
         is_going=get_field(pod, "metadata.deletionTimestamp") is not None,
     )
 
 
-def _find_others(running: Running, own: Set[Key], kinds: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
+def _find_others(
+    running: Running, own: Set[ObjectRef], kinds: Iterable[str]
+) -> tuple[Mapping[str, Any], ...]:
     """Running objects of some kinds that are not the programs' own."""
-    return tuple(each for kind in kinds for each in running.of_kind(kind) if _key(each) not in own)
+    return tuple(
+        running.objects[ref] for kind in kinds for ref in running.refs_of_kind(kind) if ref not in own
+    )
 
 
 def name_extended(program: Program | None, shipped: Iterable[DeviceClass]) -> dict[str, str]:
@@ -339,7 +358,7 @@ def name_extended(program: Program | None, shipped: Iterable[DeviceClass]) -> di
     return {name: resource for name, resource in names.items() if isinstance(resource, str)}
 
 
-def _find_charges(running: Running, own: Set[Key]) -> Charges:
+def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     """Find what objects that are not the programs' own use of quotas."""
     programs = running.programs
     if not any(running.of_kind("ResourceQuota")) and not any(
@@ -349,19 +368,20 @@ def _find_charges(running: Running, own: Set[Key]) -> Charges:
     head = programs[-1] if programs else None
     bridged = head is not None and head.release.enabled(GATE)
     names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
-    pods: dict[Key, Use] = {}
-    for pod in running.of_kind("Pod"):
+    pods: dict[ObjectRef, Use] = {}
+    for ref in running.refs_of_kind("Pod"):
+        pod = running.objects[ref]
         if get_field(pod, "status.phase") not in _DONE:
             with contextlib.suppress(ValueError):
-                pods[_key(pod)] = count_pod(pod_requests(mapping(pod.get("spec"))))
+                pods[ref] = count_pod(pod_requests(mapping(pod.get("spec"))))
     charges: dict[ObjectRef, Use] = {}
-    for key, manifest in running.objects.items():
-        owners = running.owners_of(key)
+    for ref, manifest in running.objects.items():
+        owners = running.owners_of(ref)
         if not own.isdisjoint(owners):
             continue
-        if key[0] == "Pod":
-            use = pods.get(key, Counter())
-        elif key[0] == "ResourceClaim":
+        if ref.kind == "Pod":
+            use = pods.get(ref, Counter())
+        elif ref.kind == "ResourceClaim":
             user = next((pods[each] for each in owners if each in pods), None)
             is_extended = value_at(manifest, "metadata", "annotations", CLAIM_ANNOTATION) == "true"
             use = (
@@ -371,19 +391,18 @@ def _find_charges(running: Running, own: Set[Key]) -> Charges:
             )
         else:
             use = count_object(manifest)
-        kind, namespace, name = owners[-1]
-        charges.setdefault(ObjectRef(kind, name, namespace), Counter()).update(use)
+        charges.setdefault(owners[-1], Counter()).update(use)
     return Charges(charges)
 
 
-def _find_devices(running: Running, own: Set[Key]) -> tuple[frozenset[Device], tuple[Share, ...]]:
+def _find_devices(running: Running, own: Set[ObjectRef]) -> tuple[frozenset[Device], tuple[Share, ...]]:
     """Devices of claims that are not the programs' own: whole ones, and shares with what they take."""
     devices: set[Device] = set()
     shares: list[Share] = []
-    for key in running.claims:
-        if not own.isdisjoint(running.owners_of(key)):
+    for claim in running.claims:
+        if not own.isdisjoint(running.owners_of(claim)):
             continue
-        for each in mappings(get_field(running.objects[key], "status.allocation.devices.results")):
+        for each in mappings(get_field(running.objects[claim], "status.allocation.devices.results")):
             if each.get("adminAccess"):
                 continue
             if each.get("shareID"):
@@ -401,11 +420,11 @@ def _find_left_out(
 
     if not snapshot.fleet.nodes:
         yield left_out("nodes", "it holds none, so nothing is placed on it")
-    if not any(key[0] == "Pod" for key in running.objects):
+    if not any(ref.kind == "Pod" for ref in running.objects):
         yield left_out(
             "pods", "it holds none: CPU and memory of nodes count as free, and claims of pods as others'"
         )
-    if not any(key[0] == "ResourceClaim" for key in running.objects):
+    if not any(ref.kind == "ResourceClaim" for ref in running.objects):
         yield left_out("claims", "it holds none: every device counts as free")
     if unreadable:
         yield left_out("pods", f"{count_of(unreadable, 'pod')} with malformed quantities take nothing")
@@ -416,39 +435,29 @@ def _find_left_out(
         )
 
 
-def _own_keys(programs: Iterable[Program]) -> set[Key]:
-    return {key_of(each.ref) for program in programs for each in program.objects if each.has_known_name}
+def _own_refs(programs: Iterable[Program]) -> set[ObjectRef]:
+    return {each.ref.stored for program in programs for each in program.objects if each.has_known_name}
 
 
-def owners_of(key: Key, objects: Mapping[Key, Mapping[str, Any]]) -> Iterator[Key]:
+def owners_of(ref: ObjectRef, objects: Mapping[ObjectRef, Mapping[str, Any]]) -> Iterator[ObjectRef]:
     """The object, its controller, the controller of that..."""
     for _ in range(_DEPTH):
-        yield key
-        manifest = objects.get(key, {})
+        yield ref
+        manifest = objects.get(ref, {})
         references = mappings(get_field(manifest, "metadata.ownerReferences"))
         controller = next((each for each in references if each.get("controller")), None)
         if controller is None:
             return
-        above = (kind_of(controller), key[1], str(controller.get("name")))
-        if above[0] == "ReplicaSet" and above not in objects:
+        above = ObjectRef(kind_of(controller), str(controller.get("name")), ref.namespace).stored
+        if above.kind == "ReplicaSet" and above not in objects:
             # A Deployment names its ReplicaSets after itself, with the hash that their pods carry as a label.
             yield above
             labels = get_field(manifest, "metadata.labels")
             suffix = f"-{labels.get('pod-template-hash')}" if isinstance(labels, Mapping) else ""
-            if len(suffix) < 2 or not above[2].endswith(suffix):
+            if len(suffix) < 2 or not above.name.endswith(suffix):
                 return
-            above = ("Deployment", key[1], above[2].removesuffix(suffix))
-        key = above
-
-
-def _key(manifest: Mapping[str, Any]) -> Key:
-    metadata = manifest.get("metadata")
-    metadata = metadata if isinstance(metadata, Mapping) else {}
-    return (
-        kind_of(manifest),
-        str(metadata.get("namespace") or "default"),
-        str(metadata.get("name")),
-    )
+            above = ObjectRef("Deployment", above.name.removesuffix(suffix), ref.namespace)
+        ref = above
 
 
 def _device(result: Mapping[str, Any]) -> tuple[str, str, str]:

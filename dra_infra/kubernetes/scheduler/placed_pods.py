@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import Use
@@ -250,7 +251,7 @@ class Taken:
         made: What others' claims and pods count for in quotas, by namespace.
         grouped: How many of the pods are in each PodGroup, by its namespace and name.
         evicted: Pods of others that have lost their node or devices and are not among *pods*, as controllers make them anew.
-        gone: Kind, namespace and name of these pods and of others that nobody makes anew, and of the claims that they leave.
+        gone: These pods and others that nobody makes anew, and the claims that they leave.
         notes: Who these are, in the user's words.
     """
 
@@ -263,7 +264,7 @@ class Taken:
     made: Mapping[str, Use] = field(default_factory=dict, hash=False)
     grouped: Mapping[tuple[str, str], int] = field(default_factory=dict, hash=False)
     evicted: tuple[PodTemplate, ...] = ()
-    gone: frozenset[tuple[str, str, str]] = frozenset()
+    gone: frozenset[ObjectRef] = frozenset()
     notes: tuple[str, ...] = ()
 
     @property

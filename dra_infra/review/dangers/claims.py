@@ -67,9 +67,9 @@ def _find_class_changed(change: Change, compared: Comparison) -> Iterator[Danger
     if get_field(change.before.manifest, "spec") == get_field(change.after.manifest, "spec"):
         return
     allocated = [
-        ObjectRef(kind=kind, namespace=namespace, name=name)
-        for kind, namespace, name in compared.running.claims
-        if change.ref.name in find_class_names(compared.running.objects[kind, namespace, name])
+        claim
+        for claim in compared.running.claims
+        if change.ref.name in find_class_names(compared.running.objects[claim])
     ]
     if allocated:
         message = f"changes under {count_of(len(allocated), 'allocated claim')} ({join_words(allocated)})"

@@ -28,7 +28,7 @@ from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import Key, key_of, name_extended
+from dra_infra.review.running import name_extended
 from dra_infra.specs.compute_domains import channel_template
 
 
@@ -97,7 +97,7 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
 
 def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
     """Pods that quotas may bound and that are not counted: those of DaemonSets, whose number is that of nodes."""
-    kinds = {ref.kind for ref in compared.head_index.objects} | {key[0] for key in compared.running.objects}
+    kinds = {ref.kind for ref in compared.head_index.objects} | {ref.kind for ref in compared.running.objects}
     counted = _count_daemons(compared.head_placement)
     for pods in compared.head_index.pods.values() if "ResourceQuota" in kinds else ():
         if pods.replicas is None and pods.claims and pods.owner not in counted:
@@ -181,11 +181,10 @@ def _find_quotas(compared: Comparison) -> dict[ObjectRef, tuple[dict[str, int], 
         for ref, item in compared.head_index.objects.items()
         if ref.kind == "ResourceQuota"
     }
-    for key, quota in compared.running.objects.items():
-        if key[0] == "ResourceQuota" and key not in compared.own:
-            namespace = str(get_field(quota, "metadata.namespace") or "")
+    for ref, quota in compared.running.objects.items():
+        if ref.kind == "ResourceQuota" and ref not in compared.own:
             limits = read_hard(quota)
-            quotas[ObjectRef(kind="ResourceQuota", name=key[2], namespace=namespace)] = limits, limits
+            quotas[ObjectRef.of(quota)] = limits, limits
     return quotas
 
 
@@ -238,19 +237,19 @@ def _count_program(
     return Charges(charges)
 
 
-def _find_templates(compared: Comparison, program: ProgramIndex) -> dict[Key, Mapping[str, Any]]:
+def _find_templates(compared: Comparison, program: ProgramIndex) -> dict[ObjectRef, Mapping[str, Any]]:
     """Return the claim templates that pods of a program may name: those that run, of its ComputeDomains, and its own."""
     templates = {
-        key: manifest
-        for key, manifest in compared.running.objects.items()
-        if key[0] == "ResourceClaimTemplate"
+        ref: manifest
+        for ref, manifest in compared.running.objects.items()
+        if ref.kind == "ResourceClaimTemplate"
     }
     for ref, item in program.objects.items():
         made = channel_template(item.manifest) if ref.kind == "ComputeDomain" else None
         if made is not None:
-            templates[key_of(ObjectRef.of(made))] = made
+            templates[ObjectRef.of(made).stored] = made
     templates |= {
-        key_of(ref): item.manifest
+        ref.stored: item.manifest
         for ref, item in program.objects.items()
         if ref.kind == "ResourceClaimTemplate"
     }
@@ -260,7 +259,7 @@ def _find_templates(compared: Comparison, program: ProgramIndex) -> dict[Key, Ma
 def _count_pods(
     pods: PodTemplate,
     number: int,
-    templates: Mapping[Key, Mapping[str, Any]],
+    templates: Mapping[ObjectRef, Mapping[str, Any]],
     count: Callable[[Any], Use],
 ) -> Use:
     """Count what so many pods use of quotas, with the claims that are made for them."""
@@ -270,7 +269,7 @@ def _count_pods(
     for entry in pods.claims:
         if entry.template_name:
             ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
-            template = templates.get(key_of(ref))
+            template = templates.get(ref.stored)
             use += count(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
     with suppress(ValueError):
         use += count_pod(pod_requests(pods.spec))

@@ -38,8 +38,8 @@ def find_removals(compared: Comparison) -> Iterator[Danger]:
 def _describe_namespace(change: Change, compared: Comparison) -> Danger:
     name = change.before.ref.name if change.before else change.ref.name
     kept = sorted(ref for ref in compared.head_index.objects if ref.namespace == name)
-    pods = sum(key[0] == "Pod" and key[1] == name for key in compared.running.objects)
-    claims = sum(key[1] == name for key in compared.running.claims)
+    pods = sum(ref.kind == "Pod" and ref.namespace == name for ref in compared.running.objects)
+    claims = sum(ref.namespace == name for ref in compared.running.claims)
     parts = [f"{join_words(kept)} of this program"] if kept else []
     parts += [count_of(pods, "pod")] if pods else []
     parts += [count_of(claims, "allocated claim")] if claims else []

@@ -18,6 +18,7 @@ from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.rollouts import _OF_ARGO, foresee_rollouts
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.cutover.texts import write_lines
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.target import ClusterTarget
@@ -524,11 +525,11 @@ def test_pods_of_workloads_that_have_moved_are_no_longer_there(is_read: bool):
     spec = job("nightly", 1, 8)["spec"]
     cron = {**job("nightly", 1, 8), "kind": "CronJob", "spec": {"jobTemplate": {"spec": spec}}}
     above = {
-        "chat-5c4-1": ("Deployment", "ml", "chat"),
-        "nightly-17-1": ("CronJob", "ml", "nightly"),
-        "train-1": ("Job", "ml", "train"),
+        "chat-5c4-1": ObjectRef("Deployment", "chat", "ml"),
+        "nightly-17-1": ObjectRef("CronJob", "nightly", "ml"),
+        "train-1": ObjectRef("Job", "train", "ml"),
     }
-    more = {"owners": lambda key: (key, above[key[2]])} if is_read else {}
+    more = {"owners": lambda ref: (ref, above[ref.name])} if is_read else {}
     found = plan(
         [deployment("chat", 1, 8), job("train", 1, 8), cron], "hgx-h100 x 3", running=running, **more
     )
