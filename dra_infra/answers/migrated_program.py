@@ -10,6 +10,7 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object
@@ -72,8 +73,9 @@ def program_of(
     objects = [of_minor(without_written(each), kubernetes) for _, each in rows]
     if problems := check_objects(objects):
         return MigratedProgram("", list(migrated), [], problems)
-    there = {_key(each): each for each in running if each.get("kind") in _TAKEN_OVER}
-    found = {index: there[_key(each)] for index, each in enumerate(objects) if _key(each) in there}
+    # An object whose namespace is left open is none of the cluster.
+    there = {ObjectRef.of(each): each for each in running if each.get("kind") in _TAKEN_OVER}
+    found = {index: there[ref] for index, each in enumerate(objects) if (ref := ObjectRef.of(each)) in there}
     imported = {index for index, each in found.items() if is_same_object(objects[index], each)}
     read = {
         number: before[index]
@@ -161,11 +163,3 @@ def _find_obstacle(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         return ", for nothing says who wrote its fields; --context, or --show-managed-fields of kubectl, does"
     others = {each for each in managers_of(before) if not each.startswith(GIVES_WAY)}
     return f", for fields of {join_words(sorted(others))} would stay" if others else ""
-
-
-def _key(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Kind, namespace and name; an object whose namespace is left open is none of the cluster."""
-    metadata = mapping(manifest.get("metadata"))
-    return tuple(
-        str(each) for each in (manifest.get("kind"), metadata.get("namespace"), metadata.get("name"))
-    )

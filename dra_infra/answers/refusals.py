@@ -83,7 +83,9 @@ def split_accepted(
         wrong.setdefault(index, problem)
     if not wrong:
         return Accepted(manifests=tuple(manifests))
-    needs = Needs(manifests, {_identity(manifests[index]): problem for index, problem in wrong.items()})
+    needs = Needs(
+        manifests, {ObjectRef.of(manifests[index]).stored: problem for index, problem in wrong.items()}
+    )
     kept: list[Manifest] = []
     blocked: list[WorkloadPlacement] = []
     for index, manifest in enumerate(manifests):
@@ -117,7 +119,7 @@ class Needs:
         self._classes_of: dict[ObjectRef, list[str]] = {}
         self._class_serving: dict[str, str] = {}
         for manifest in manifests:
-            ref = _identity(manifest)
+            ref = ObjectRef.of(manifest).stored
             if ref.kind in CLAIM_KINDS:
                 self._classes_of[ref] = sorted(set(_find_classes(manifest.get("spec"))))
             elif ref.kind == "DeviceClass":
@@ -134,7 +136,7 @@ class Needs:
 
     def find_for_claim(self, claim: ObjectRef) -> tuple[ObjectRef, Problem] | None:
         """Return the first refused object among a claim or claim template and the DeviceClasses that it names."""
-        return self._first(self._list_for_claim(replace(claim, namespace=claim.namespace or "default")))
+        return self._first(self._list_for_claim(claim.stored))
 
     def _first(self, needed: Iterable[ObjectRef]) -> tuple[ObjectRef, Problem] | None:
         return next(((ref, self._refused[ref]) for ref in needed if ref in self._refused), None)
@@ -147,7 +149,7 @@ class Needs:
         for entry in template.claims:
             kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
             name = str(entry.claim_name or entry.template_name)
-            yield from self._list_for_claim(ObjectRef(kind, name, template.owner.namespace or "default"))
+            yield from self._list_for_claim(ObjectRef(kind, name, template.owner.stored.namespace))
         for resource in _find_resources(template.spec):
             if resource in self._class_serving:
                 yield ObjectRef("DeviceClass", self._class_serving[resource])
@@ -164,20 +166,13 @@ def _block(template: PodTemplate, needed: ObjectRef, problem: Problem) -> Worklo
 
 
 def _reason(owner: ObjectRef, needed: ObjectRef, problem: Problem) -> Reason:
-    is_own = needed == replace(owner, namespace=needed.namespace)
-    has = "has" if is_own else f"needs {needed}, which has"
+    has = "has" if needed.stored == owner.stored else f"needs {needed}, which has"
     return Reason(code=REFUSED, message=f"{has} an error: {problem.message} [{problem.code}]")
 
 
 def _without_room(growth: Growth, joint: JointVerdict) -> Growth:
     """Return the growth with the verdict that no size of the pools is enough: some pods are never made."""
     return replace(growth, verdict="never-within-limits", joint=joint, reasons=joint.reasons)
-
-
-def _identity(manifest: Manifest) -> ObjectRef:
-    """Return kind, namespace and name. An object without a namespace is in `default`, a class in none."""
-    ref = ObjectRef.of(manifest)
-    return ref if ref.kind == "DeviceClass" else replace(ref, namespace=ref.namespace or "default")
 
 
 def _find_classes(value: object) -> Iterator[str]:
