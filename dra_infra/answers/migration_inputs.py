@@ -14,6 +14,7 @@ from dra_infra.catalog.snapshots import Snapshot, snapshot_of
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.errors import Place, Problem, ProblemsError
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
@@ -29,7 +30,7 @@ from dra_infra.migration.plugin_configs import (
 from dra_infra.output.wording import join_words
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program_objects import NotSeen
-from dra_infra.sources.cluster_objects import as_owner, find_owner
+from dra_infra.sources.cluster_objects import find_owner
 from dra_infra.sources.files import (
     NOTHING_CHECKED,
     UNANSWERED,
@@ -173,7 +174,7 @@ def read_cluster(
         raise nothing_seen([*told, *problems] or [_nothing(place, "nothing lives there")])
     warn(told)
     if files is None:
-        there = set(map(as_owner, objects))
+        there = {ObjectRef.of(each).stored for each in objects}
         own = [each for each in inputs if find_owner(each) not in there]
         if not own and not problems:
             problems = [_nothing(place, "nothing lives there that could be migrated")]

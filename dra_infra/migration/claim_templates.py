@@ -13,7 +13,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.placement.objects import identity_of, target_of
+from dra_infra.placement.objects import as_referenced, target_of
 
 _Owner = tuple[str, str, str, str]
 """API group, kind, name and generateName of an object."""
@@ -36,7 +36,7 @@ class ClaimTemplates:
         self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
         self._users: dict[tuple[str, str], dict[Any, None]] = {}
         self.scaled = {target for each in objects if (target := target_of(each))}
-        """Kind, namespace and name of what autoscalers scale."""
+        """What autoscalers scale."""
         self._there: dict[str, dict[str, Any]] = {}
         self._claims: set[tuple[str, str]] = set()
         for each in objects:
@@ -66,11 +66,11 @@ class ClaimTemplates:
                     at = namespace, str(entry.get("resourceClaimName"))
                     if at in self._claims:
                         self._given[at] = _NOBODY, ""
-        owners = Counter(map(_identify, objects))
+        owners = Counter(map(as_referenced, objects))
         self.of_copies = {
-            (_identify(each), str(entry.get("resourceClaimTemplateName")))
+            (as_referenced(each), str(entry.get("resourceClaimTemplateName")))
             for each in objects
-            if owners[_identify(each)] > 1 and value_at(each, "metadata", "name")
+            if owners[as_referenced(each)] > 1 and value_at(each, "metadata", "name")
             for pods in find_pod_templates(each, kinds)
             for entry in mappings(pods.spec.get("resourceClaims"))
         }
@@ -122,7 +122,7 @@ class OwnTemplates:
             *(str(owner.get("apiVersion") or "").rpartition("/")[0], str(owner.get("kind") or "")),
             *(str(metadata.get("name") or ""), str(metadata.get("generateName") or "")),
         )
-        self._identity = _identify(owner)
+        self._ref = as_referenced(owner)
         self._known: dict[str, str] = {}
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
@@ -173,7 +173,7 @@ class OwnTemplates:
                 if all(there is not None for _, there in found):
                     self._taken.add(name)
                     self._next[entry] = number
-                    is_elsewhere = (self._identity, name) in self._names.of_copies
+                    is_elsewhere = (self._ref, name) in self._names.of_copies
                     return name, [each for each, there in found if is_elsewhere or not there]
         raise AssertionError("numbers do not end")
 
@@ -181,11 +181,6 @@ class OwnTemplates:
         """By namespace, whether the template is there already; None where the name is not free."""
         take = self._names.take
         return [(each, take(str(each or ""), name, self._owner, claim)) for each in self.namespaces]
-
-
-def _identify(owner: Mapping[str, Any]) -> tuple[str, ...]:
-    """API group, kind, namespace and name."""
-    return str(owner.get("apiVersion")).rpartition("/")[0], str(owner.get("kind")), *identity_of(owner)
 
 
 def _key(value: Any, *, is_shared: bool = False) -> str:

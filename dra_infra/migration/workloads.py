@@ -13,6 +13,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import json_type
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import (
     PodPart,
     WorkloadKind,
@@ -29,7 +30,6 @@ from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.pod_parts import in_places, migrate_flow
 from dra_infra.migration.pods import MigratedPod, migrate_pod
 from dra_infra.output.wording import join_words
-from dra_infra.placement.objects import identity_of
 
 _Steps = tuple[str | int, ...]
 _RAY: Final = "ray.io"
@@ -187,10 +187,10 @@ def _place_templates(kind: WorkloadKind, changed: Mapping[str, Any], own: OwnTem
 
 def _count_pods(manifest: Mapping[str, Any], templates: ClaimTemplates) -> Mapping[str, int]:
     """How many pods run at once of the templates at each path; 0, or none, where that is not fixed."""
-    kind = str(manifest.get("kind"))
+    ref = ObjectRef.of(manifest).stored
     runs = value_at(manifest, "spec", "concurrencyPolicy")
-    is_again = not value_at(manifest, "metadata", "name") or ("Cron" in kind and runs not in _ONE_RUN)
-    if is_again or (kind, *identity_of(manifest)) in templates.scaled:
+    is_again = not value_at(manifest, "metadata", "name") or ("Cron" in ref.kind and runs not in _ONE_RUN)
+    if is_again or ref in templates.scaled:
         return {}
     found: dict[str, list[int | None]] = {}
     for each in find_pod_templates(manifest, templates.kinds):

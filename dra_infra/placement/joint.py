@@ -29,7 +29,7 @@ from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
-from dra_infra.placement.objects import ProgramObjects, identity_of
+from dra_infra.placement.objects import ProgramObjects, as_referenced
 from dra_infra.placement.open_programs import OpenProgram, open_program, without_affinity
 from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import find_workloads
@@ -56,18 +56,17 @@ class ObjectMakers:
         self._refused: dict[ObjectRef, str] = {}
         # Pods count with those that controllers make.
         for manifest in (each for each in objects.manifests if self._quotas and each.get("kind") != "Pod"):
-            namespace, _ = identity_of(manifest)
-            ref = replace(ObjectRef.of(manifest), namespace=namespace)
+            ref = as_referenced(manifest)
             is_claim = ref.kind == "ResourceClaim"
             use = objects.count_claim(manifest.get("spec")) if is_claim else count_object(manifest)
             counted = [(str(ref), use)]
             if between := _BETWEEN.get(ref.kind):
                 counted.append((f"the {between['kind']} of {ref}", count_object(between)))
             for what, use in counted:
-                if refusal := self._quotas.refusal(namespace, use):
+                if refusal := self._quotas.refusal(ref.namespace, use):
                     self._refused[ref] = f"{what} is refused, for {refusal}"
                     break
-                self._quotas.charge(namespace, use)
+                self._quotas.charge(ref.namespace, use)
 
     def count_alone(self, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """How many of the wanted pods are made while the program makes no others, and what refuses the next one."""
@@ -125,7 +124,7 @@ class ObjectMakers:
     def _make(self, quotas: Quotas, owner: ObjectRef, plan: PodPlan, wanted: int) -> tuple[int, str]:
         """Make as many of the wanted pods as quotas let; how many these are, and what refuses the next one."""
         needed = [entry.object for entry in plan.entries]
-        needed.append(replace(owner.whole, namespace=owner.namespace or "default"))
+        needed.append(owner.whole.stored)
         unmade = (self._refused.get(each, "") for each in needed)
         unset = quotas.find_unset(owner.namespace, plan.spec)
         why = next(filter(None, unmade), f"a pod is refused, for {unset}" if unset else "")

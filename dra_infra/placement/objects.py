@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
@@ -12,7 +13,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import UNKNOWN, find_all, is_marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas, Use, count_claim
@@ -54,31 +55,31 @@ class ProgramObjects:
         self.classes: dict[str, Mapping[str, Any]] = {
             class_.metadata.name: class_.to_manifest() for class_ in shipped if class_.metadata.name
         }
-        self._claims: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+        self._claims: dict[tuple[str, str], list[tuple[ObjectRef, Mapping[str, Any]]]] = {}
         self._groups: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._demands: dict[ObjectRef, Demand | Undecided] = {}
         # The program's own come first, for of two with one name the first is found.
         for manifest in (*self.manifests, *taken.templates):
             kind = str(manifest.get("kind"))
-            (namespace, name) = identity_of(manifest)
+            ref = as_referenced(manifest)
             if kind == "DeviceClass":
-                self.classes[name] = manifest
+                self.classes[ref.name] = manifest
             elif kind in CLAIM_KINDS:
-                self._claims.setdefault((kind, name), []).append((namespace, manifest))
+                self._claims.setdefault((kind, ref.name), []).append((ref, manifest))
             elif kind == "PodGroup" and str(manifest.get("apiVersion")).startswith("scheduling.k8s.io/"):
-                self._groups[namespace, name] = mapping(manifest.get("spec"))
+                self._groups[ref.namespace, ref.name] = mapping(manifest.get("spec"))
             elif kind == "ComputeDomain" and (made := channel_template(manifest)):
                 # The driver's controller makes it; without it the pods of a rack would not be decided.
-                named = "ResourceClaimTemplate", made["metadata"]["name"]
-                self._claims.setdefault(named, []).append((namespace, made))
+                template = ObjectRef("ResourceClaimTemplate", made["metadata"]["name"], ref.namespace)
+                self._claims.setdefault((template.kind, template.name), []).append((template, made))
         self.held = {
-            identity_of(each): each
+            as_referenced(each): each
             for each in taken.templates
             if value_at(each, "status", "allocation")
             or (kind_of(each) == "ResourceClaim" and value_at(each, "metadata", "deletionTimestamp"))
         }
-        """Claims of others that are allocated and stay so, or are being deleted, by namespace and name."""
-        self.joined: dict[tuple[str, str], set[ObjectRef]] = {}
+        """Claims of others that are allocated and stay so, or are being deleted."""
+        self.joined: dict[ObjectRef, set[ObjectRef]] = {}
         """Claims of others that pods of the program use too, with the objects of these pods."""
         self.served = self._find_served(shipped)
 
@@ -130,7 +131,8 @@ class ProgramObjects:
     def find_crowded(self, numbers: Sequence[tuple[ObjectRef, int]]) -> dict[ObjectRef, str]:
         """Why so many pods of objects never run at once: more use a claim of others than may. It is told of one of them."""
         found: dict[ObjectRef, str] = {}
-        for claim, owners in sorted(self.joined.items()):
+        for claim in sorted(self.joined, key=by_namespace):
+            owners = self.joined[claim]
             seats = count_seats(self.held[claim])
             using = [each for each in numbers if each[0] in owners]
             number = sum(each for _, each in using)
@@ -142,14 +144,14 @@ class ProgramObjects:
         """A claim or template and what it asks for; a namespace that is not known yet counts as the one asked for."""
         namespace = namespace or "default"
         found = self._claims.get((kind, name), [])
-        exact = [each for each in found if each[0] == namespace]
-        loose = [each for each in found if is_marker(each[0]) or is_marker(namespace)]
+        exact = [each for each in found if each[0].namespace == namespace]
+        loose = [each for each in found if is_marker(each[0].namespace) or is_marker(namespace)]
         chosen = exact or (loose if len(loose) == 1 else [])
         if not chosen:
             return None
-        ref = ObjectRef(kind=kind, name=name, namespace=chosen[0][0])
+        ref, manifest = chosen[0]
         if ref not in self._demands:
-            self._demands[ref] = read_demand(chosen[0][1], ref, self.classes, self.release)
+            self._demands[ref] = read_demand(manifest, ref, self.classes, self.release)
         return ref, self._demands[ref]
 
 
@@ -184,10 +186,9 @@ def find_lacking(objects: ProgramObjects, wanted: Sequence[Workload], fleet: Fle
         domains = len({node.labels[key] for node in fleet.nodes if key in node.labels})
         if groups > domains:
             text = f"needs {groups:,} domains of {key} of its own, and there are {domains:,}"
-            name = (kind_of(manifest), *identity_of(manifest))
+            ref = as_referenced(manifest)
             owners = (each.owner for each in wanted if each.most is None)
-            named = (each for each in owners if (each.kind, each.namespace or "default", each.name) == name)
-            found |= {each: f"{each.whole} {text}" for each in named}
+            found |= {each: f"{each.whole} {text}" for each in owners if each.whole.stored == ref}
     return found
 
 
@@ -207,10 +208,10 @@ def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
     return namespace in {each or "default" for each in namespaces}
 
 
-def identity_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    """Namespace and name of an object, which may lack both."""
-    metadata = mapping(manifest.get("metadata"))
-    return str(metadata.get("namespace") or "default"), str(metadata.get("name") or UNKNOWN)
+def as_referenced(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Return the stored object as others of the program name it: no one knows a name yet that the server makes up."""
+    name = str(value_at(manifest, "metadata", "name") or UNKNOWN)
+    return replace(ObjectRef.of(manifest).stored, name=name)
 
 
 SCALERS: Final = {
@@ -221,9 +222,10 @@ SCALERS: Final = {
 """The fields with the fewest and most replicas by kind of autoscaler, the least of the first, and the second if absent."""
 
 
-def target_of(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Kind, namespace and name of what an autoscaler scales; None for another object."""
+def target_of(manifest: Mapping[str, Any]) -> ObjectRef | None:
+    """Return what an autoscaler scales; None for another object."""
     if str(manifest.get("kind")) not in SCALERS:
         return None
     scaled = mapping(value_at(manifest, "spec", "scaleTargetRef"))
-    return str(scaled.get("kind") or "Deployment"), identity_of(manifest)[0], str(scaled.get("name"))
+    namespace = as_referenced(manifest).namespace
+    return ObjectRef(kind_of(scaled) or "Deployment", str(scaled.get("name")), namespace)

@@ -10,7 +10,7 @@ from typing import Any
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import is_extended_key
 from dra_infra.kubernetes.scheduler.fleet import Fleet
@@ -91,9 +91,9 @@ def open_program(
     left_out: list[Workload] = []
     notes += taken.notes if claim is None else ()
     notes += [
-        f"ResourceClaim {namespace}/{name} is allocated, so pods that use it go where it can be used"
-        for namespace, name in sorted(objects.joined)
-        if value_at(objects.held[namespace, name], "status", "allocation")
+        f"{claim} is allocated, so pods that use it go where it can be used"
+        for claim in sorted(objects.joined, key=by_namespace)
+        if value_at(objects.held[claim], "status", "allocation")
     ]
     given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_key(name)}
     for number, each in enumerate(others):

@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api.metadata import kind_of
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
 from dra_infra.output.wording import count_of
-from dra_infra.placement.objects import SCALERS, identity_of, target_of
+from dra_infra.placement.objects import SCALERS, as_referenced, target_of
 
 FAILED = DeviceTaint(key="dra-infra/what-if", value="failed", effect="NoExecute")
 """What a failed device gets, as drivers taint one that is not healthy."""
@@ -262,13 +262,13 @@ def _set(manifests: list[Mapping[str, Any]], index: int, number: int) -> tuple[A
         if done < number:
             holder["completions"], more = number, f"; its completions are {number} instead of {done}"
     for at, scaler in enumerate(manifests):
-        if target_of(scaler) == (manifest.get("kind"), *identity_of(manifest)):
+        if target_of(scaler) == as_referenced(manifest):
             spec = mapping(scaler.get("spec"))
             (low, high, _, otherwise) = SCALERS[scaler["kind"]]
             manifests[at] = {**scaler, "spec": {**spec, low: number, high: number}}
             most = spec.get(high, otherwise)
             before = f"{spec.get(low, 1)} {'or more' if most is None else f'to {most}'}"
-            more = f"; {low} and {high} of {scaler['kind']} {identity_of(scaler)[1]} are {number}"
+            more = f"; {low} and {high} of {scaler['kind']} {as_referenced(scaler).name} are {number}"
     return before, more
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
@@ -32,7 +32,7 @@ from dra_infra.placement.demand import (
     Workload,
     find_unknown,
 )
-from dra_infra.placement.objects import SCALERS, ProgramObjects, identity_of, target_of
+from dra_infra.placement.objects import SCALERS, ProgramObjects, as_referenced, target_of
 from dra_infra.placement.placement import Reason
 
 _REVISION: Final = {
@@ -70,10 +70,12 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str], 
     for manifest, templates in _find_templates(objects):
         kind = objects.kinds.find(manifest)
         if not templates and kind is not None and find_unknown(manifest.get("spec"), "spec"):
-            notes.append(f"{_ref(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
+            notes.append(f"{as_referenced(manifest)} is not looked at: its pod spec {ONLY_AFTER_UP}")
         elif not templates and manifest.get("kind") == "TrainJob":
-            unplaced.append(str(_ref(manifest)))
-            notes.append(f"{_ref(manifest)} is not placed here: its runtime is not in the input, or runs MPI")
+            unplaced.append(str(as_referenced(manifest)))
+            notes.append(
+                f"{as_referenced(manifest)} is not placed here: its runtime is not in the input, or runs MPI"
+            )
         elif (
             not any(each.spec.get("resourceClaims") for each in templates)
             and (kind is None or kind.parts)
@@ -85,11 +87,12 @@ def find_workloads(objects: ProgramObjects) -> tuple[list[Workload], list[str], 
                 why = "no pods are where its kind is known to have them (--kinds FILE says where)"
             else:
                 why = "they are not where its kind is known to have those of its pods"
-            unplaced.append(str(_ref(manifest)))
-            notes.append(f"{_ref(manifest)} uses claims and is not placed here: {why}")
+            unplaced.append(str(as_referenced(manifest)))
+            notes.append(f"{as_referenced(manifest)} uses claims and is not placed here: {why}")
         elif not templates and kind is not None:
             notes += [
-                f"{_ref(manifest)} is not placed here: {at} ({why})" for at, why in kind.find_set(manifest)
+                f"{as_referenced(manifest)} is not placed here: {at} ({why})"
+                for at, why in kind.find_set(manifest)
             ]
         workloads += [
             _read_workload(template, manifest, objects)
@@ -136,13 +139,13 @@ def _find_templates(objects: ProgramObjects) -> Iterator[tuple[Mapping[str, Any]
     autoscalers = _find_autoscalers(objects.manifests)
     for written in objects.manifests:
         manifest = with_runtime(written, objects.manifests)
-        bounds = autoscalers.get((str(manifest.get("kind")), *identity_of(manifest)))
+        bounds = autoscalers.get(as_referenced(manifest))
         yield manifest, _find_scaled(objects.kinds, manifest, bounds)
 
 
-def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """The fewest and most replicas of each object that an autoscaler scales, by kind, namespace and name."""
-    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+def _find_autoscalers(manifests: Iterable[Mapping[str, Any]]) -> dict[ObjectRef, tuple[int, int]]:
+    """The fewest and most replicas of each object that an autoscaler scales."""
+    found: dict[ObjectRef, tuple[int, int]] = {}
     for manifest in manifests:
         if target := target_of(manifest):
             spec = mapping(manifest.get("spec"))
@@ -192,19 +195,20 @@ def plan_claim(objects: ProgramObjects, claim: ObjectRef) -> Workload:
 
 
 def at_allocations(
-    template: PodTemplate, held: Mapping[tuple[str, str], Mapping[str, Any]]
+    template: PodTemplate, held: Mapping[ObjectRef, Mapping[str, Any]]
 ) -> tuple[PodTemplate, list[Mapping[str, Any]]]:
     """The pods without claims of others that are allocated already, and these claims.
 
     Args:
         template: The pods.
-        held: The claims by namespace and name.
+        held: The claims.
     """
     entries = mappings(template.spec.get("resourceClaims"))
     left = []
     used = []
     for entry in entries:
-        claim = held.get((template.owner.namespace or "default", str(entry.get("resourceClaimName"))))
+        name = str(entry.get("resourceClaimName"))
+        claim = held.get(ObjectRef("ResourceClaim", name, template.owner.namespace).stored)
         used += [claim] if claim else []
         left += [] if claim else [entry]
     return replace(template, spec={**template.spec, "resourceClaims": left}) if used else template, used
@@ -214,7 +218,7 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     owner = template.owner
     template, used = at_allocations(template, objects.held)
     for claim in used:
-        objects.joined.setdefault(identity_of(claim), set()).add(owner)
+        objects.joined.setdefault(as_referenced(claim), set()).add(owner)
     spec = objects.admission.admit(template.spec, owner.namespace)
     reasons = _find_unknown_fields(template)
     entries: list[Entry] = []
@@ -404,7 +408,7 @@ def _read_entry(claim: PodClaimEntry, template: PodTemplate, objects: ProgramObj
     ref, demand = found
     if isinstance(demand, Undecided):
         return list(demand.reasons)
-    if shared and (ref.namespace, ref.name) in objects.held:
+    if shared and ref in objects.held:
         message = f"{ref} is allocated, and whether {owner} is in its namespace is not known"
         return [Reason(code="not-modelled", message=message)]
     return Entry(name=claim.name, object=ref, demand=demand, shared=shared)
@@ -417,8 +421,3 @@ def _find_twice(entries: Sequence[Entry], owner: ObjectRef) -> list[Reason]:
         for ref in sorted(set(shared))
         if shared.count(ref) > 1
     ]
-
-
-def _ref(manifest: Mapping[str, Any]) -> ObjectRef:
-    namespace, name = identity_of(manifest)
-    return ObjectRef(kind=kind_of(manifest), name=name, namespace=namespace)

@@ -7,7 +7,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
@@ -15,7 +14,7 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, group_of, kind_of
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
@@ -35,8 +34,6 @@ from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 
-_PLACE: Final = attrgetter("namespace", "name")
-"""Sorts references to objects of one kind by namespace."""
 _DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
@@ -95,11 +92,11 @@ class Running:
                 and group_of(each) == "resource.k8s.io"
                 and isinstance(get_field(each, "status.allocation"), Mapping)
             ),
-            key=_PLACE,
+            key=by_namespace,
         )
         running = cls(
             objects=objects,
-            pods={owner: tuple(sorted(each, key=_PLACE)) for owner, each in pods.items()},
+            pods={owner: tuple(sorted(each, key=by_namespace)) for owner, each in pods.items()},
             claims=tuple(claims),
             snapshot=snapshot,
             programs=programs,
@@ -234,7 +231,7 @@ class Running:
 
     def refs_of_kind(self, kind: str) -> list[ObjectRef]:
         """The references to the objects of a kind, in order."""
-        return sorted((ref for ref in self.objects if ref.kind == kind), key=_PLACE)
+        return sorted((ref for ref in self.objects if ref.kind == kind), key=by_namespace)
 
     def of_kind(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """The objects of a kind, in order."""

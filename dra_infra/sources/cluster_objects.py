@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.old_dra.objects import GROUP
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.migration.workloads import find_kind
-from dra_infra.placement.objects import identity_of
 
 OWNED: Final = "owned-object"
 """The code of an object that a controller made."""
@@ -88,7 +88,7 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
 
     What a controller made of an object of the input is left out where it would be changed, for the controller makes it anew.
     """
-    names = {as_owner(each) for each in objects}
+    names = {ObjectRef.of(each).stored for each in objects}
     owners = {
         index: owner
         for index, each in enumerate(objects)
@@ -104,29 +104,20 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
     ]
 
 
-_Identity = tuple[str, str, str]
-"""Kind, namespace and name."""
-
-
-def as_owner(manifest: Mapping[str, Any]) -> _Identity:
-    """The object as `find_owner` names it."""
-    return str(manifest.get("kind")), *identity_of(manifest)
-
-
-def find_owner(manifest: Mapping[str, Any]) -> _Identity | None:
+def find_owner(manifest: Mapping[str, Any]) -> ObjectRef | None:
     """The controller that made an object; None for what nobody made."""
     for each in mappings(mapping(manifest.get("metadata")).get("ownerReferences")):
         if each.get("controller") is True:
-            return str(each.get("kind")), identity_of(manifest)[0], str(each.get("name"))
+            return ObjectRef(kind_of(each), str(each.get("name")), ObjectRef.of(manifest).stored.namespace)
     return None
 
 
 def find_beside(objects: Sequence[Mapping[str, Any]]) -> set[int]:
     """Positions of objects of a server that are no user's: of those with owners, of Helm releases, and what Kubernetes makes by itself."""
     sets = {
-        (namespace, f"{mapping(each.get('metadata')).get('name')}-{name}")
-        for kind, namespace, name, manifest in ((*as_owner(each), each) for each in objects)
-        if kind == "StatefulSet"
+        (ref.namespace, f"{mapping(each.get('metadata')).get('name')}-{ref.name}")
+        for ref, manifest in ((ObjectRef.of(each).stored, each) for each in objects)
+        if manifest.get("kind") == "StatefulSet"
         for each in mappings(value_at(manifest, "spec", "volumeClaimTemplates"))
     }
     return {
@@ -143,13 +134,13 @@ def runs_once(manifest: Mapping[str, Any]) -> bool:
 
 
 def _is_of_others(manifest: Mapping[str, Any], sets: Collection[tuple[str, str]]) -> bool:
-    kind, namespace, name = as_owner(manifest)
+    ref = ObjectRef.of(manifest).stored
     managers = managers_of(manifest)
-    (stem, _, number) = name.rpartition("-")
-    of_set = kind == "PersistentVolumeClaim" and (namespace, stem) in sets and number.isdigit()
+    (stem, _, number) = ref.name.rpartition("-")
+    of_set = ref.kind == "PersistentVolumeClaim" and (ref.namespace, stem) in sets and number.isdigit()
     return bool(
         value_at(manifest, "metadata", "annotations", "meta.helm.sh/release-name")
-        or (kind, name) in _GIVEN
+        or (ref.kind, ref.name) in _GIVEN
         or (managers <= _CONTROL_PLANE if managers else of_set)
     )
 
@@ -186,19 +177,19 @@ def is_without_devices(manifest: Mapping[str, Any], done: Migrated, kinds: Workl
 
 
 def _leave_out(
-    manifest: Mapping[str, Any], owner: _Identity, *, is_there: bool, settings: Settings
+    manifest: Mapping[str, Any], owner: ObjectRef, *, is_there: bool, settings: Settings
 ) -> Migrated:
     plain = without_written(manifest)
     (done,) = migrate_objects([plain], settings)
-    (kind, _, name) = owner
+    maker = f"{owner.kind.partition('.')[0]} {owner.name}"
     at = "metadata.ownerReferences"
     if done.manifest is plain:
         return Migrated(manifest=manifest) if is_there else replace(done, manifest=manifest)
     if is_there:
-        message = f"it is left out: {kind} {name} makes it anew"
+        message = f"it is left out: {maker} makes it anew"
         return Migrated(manifest=None, remarks=(Remark(at, "changed", OWNED, message),))
-    message = f"it stays as it is: {kind} {name} made it, and is not in the input"
-    hint = f"migrate {kind} {name}, or what that belongs to"
+    message = f"it stays as it is: {maker} made it, and is not in the input"
+    hint = f"migrate {maker}, or what that belongs to"
     return Migrated(manifest=manifest, remarks=(Remark(at, "decide", OWNED, message, hint),))
 
 

@@ -18,13 +18,14 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.program.kustomizations import FILES, is_kustomization
 from dra_infra.program.project import MAX_FILE_BYTES, read_yaml
-from dra_infra.sources.cluster_objects import OWNED, as_owner, migrate_read
+from dra_infra.sources.cluster_objects import OWNED, migrate_read
 from dra_infra.sources.files import NO_VERSION, SourceObject, SourceText, written_twice
 
 _ABOVE: Final = 8
@@ -142,7 +143,7 @@ def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator
 
     Where each of two has a kustomization that the other has not, they are two objects. A part of an object is no copy of it.
     """
-    seen: dict[tuple[str, ...], dict[tuple[frozenset[Path], str], SourceObject]] = {}
+    seen: dict[tuple[str, ObjectRef], dict[tuple[frozenset[Path], str], SourceObject]] = {}
     above = cache(lambda folder: frozenset(filter(is_kustomization, (folder, *folder.parents))))
     # What a program or a kustomization makes, and what a server names, is another object each time.
     for each in sources:
@@ -150,7 +151,7 @@ def find_repeated(sources: Sequence[SourceObject], patches: Patches) -> Iterator
         is_one = not each.is_made and manifest.get("kind") and value_at(manifest, "metadata", "name")
         if not is_one or patches.of(each.file) or is_part(manifest):
             continue
-        key = str(manifest.get("apiVersion")).rpartition("/")[0], *as_owner(manifest)
+        key = group_of(manifest), ObjectRef.of(manifest).stored
         own = above(Path(each.file).parent), str(value_at(manifest, "metadata", "namespace") or "")
         former = seen.setdefault(key, {})
         if twin := next((one for other, one in former.items() if _is_copy(*own, *other)), None):

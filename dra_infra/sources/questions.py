@@ -33,7 +33,7 @@ def ask_program(
     *,
     part: str = "",
     kinds: WorkloadKinds | None = None,
-    held: Mapping[tuple[str, str], Manifest] = MappingProxyType({}),
+    held: Mapping[ObjectRef, Manifest] = MappingProxyType({}),
 ) -> Asking:
     """The question about one object.
 

@@ -148,3 +148,8 @@ class ObjectRef:
     def __str__(self) -> str:
         name = f"{self.name}/{self.part}" if self.part else self.name
         return f"{self.kind} {self.namespace}/{name}" if self.namespace else f"{self.kind} {name}"
+
+
+def by_namespace(ref: ObjectRef) -> tuple[str, str, str]:
+    """Return the key that sorts objects of a kind by namespace and name."""
+    return ref.kind, ref.namespace, ref.name
