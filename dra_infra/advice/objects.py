@@ -37,7 +37,7 @@ from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import is_marker, mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
@@ -285,14 +285,11 @@ def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator
 
 
 def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
-    """Kind, namespace and name of an object that may lack any of them."""
+    """Return the object as problems and plans name it: with words for what it lacks, and its `generateName` as it is written."""
+    ref = ObjectRef.of(manifest)
     metadata = mapping(manifest.get("metadata"))
-    name = metadata.get("name") or metadata.get("generateName")
-    return ObjectRef(
-        kind=kind_of(manifest) or "object",
-        name=str(name or "without name"),
-        namespace=str(metadata.get("namespace") or ""),
-    )
+    name = str(metadata.get("name") or metadata.get("generateName") or "without name")
+    return replace(ref, kind=ref.kind or "object", name=name)
 
 
 def is_checked(manifest: Mapping[str, Any]) -> bool:
@@ -327,7 +324,7 @@ def _check_object(
     unserved = () if version in target.serves else (_not_served(kind, version, release),)
     if kind not in JUDGED:
         return _Findings(unserved)
-    labels = namespaces.get(reference_to(manifest).namespace or "default")
+    labels = namespaces.get(ObjectRef.of(manifest).namespace or "default")
     verdict = judge(manifest, release, namespace_labels=labels)
     if verdict.type_errors:
         stripped = without_markers(manifest, (path for path, _ in verdict.type_errors))
@@ -409,7 +406,7 @@ def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
 
 def _namespace_labels(objects: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, str]]:
     spaces = (each for each in objects if (each.get("apiVersion"), each.get("kind")) == ("v1", "Namespace"))
-    return {reference_to(each).name: mapping(value_at(each, "metadata", "labels")) for each in spaces}
+    return {ObjectRef.of(each).name: mapping(value_at(each, "metadata", "labels")) for each in spaces}
 
 
 def _unknown_kind(kind: str) -> Problem:

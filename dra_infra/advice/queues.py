@@ -26,7 +26,7 @@ HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resour
 """Codes of what is told of workloads that Kueue never admits."""
 
 _Known: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
-"""Objects by kind, namespace and name; one without a namespace is in `default`."""
+"""Objects by kind, namespace and name, as a cluster has them."""
 
 _OF_PODS: Final = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
 """How names of resources begin that no mapping of classes has."""
@@ -62,15 +62,13 @@ def find_held(
         return
     known: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
     for each in (*beside, *objects):
-        namespace, name = _key(each)
-        known.setdefault(str(each.get("kind")), {}).setdefault(namespace, {})[name] = each
-    templates = {
-        _key(each): index for index, each in enumerate(objects) if each.get("kind") == "ResourceClaimTemplate"
-    }
+        ref = ObjectRef.of(each).stored
+        known.setdefault(ref.kind, {}).setdefault(ref.namespace, {})[ref.name] = each
+    templates = {ObjectRef.of(each).stored: index for index, each in enumerate(objects)}
     covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
     classes = {
         str(value_at(each, "spec", "extendedResourceName")): f"{name}{DEVICES}"
-        for name, each in _find(known, "DeviceClass").items()
+        for name, each in _find(known, "DeviceClass", "").items()
     }
     for index, manifest in queued:
         parts = list(find_pod_templates(manifest))
@@ -87,7 +85,7 @@ def _of_pods(
     pods: PodTemplate,
     index: int,
     objects: Sequence[Mapping[str, Any]],
-    templates: Mapping[tuple[str, str], int],
+    templates: Mapping[ObjectRef, int],
     covered: Collection[str],
 ) -> Iterator[tuple[int, Problem]]:
     yield from ((index, problem) for problem in _of_containers(pods, covered))
@@ -97,7 +95,8 @@ def _of_pods(
             message = f"{pods.owner} goes to a queue of Kueue, which admits no claim by name"
             hint = "name a claim template, so that each pod has a claim of its own"
             yield index, _refusal(path, message, hint)
-        where = templates.get((pods.owner.namespace or "default", str(entry.template_name)))
+        named = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
+        where = templates.get(named.stored)
         if entry.template_name is not None and where is not None:
             yield from ((where, problem) for problem in _of_template(objects[where], pods.owner))
 
@@ -107,7 +106,7 @@ def _of_account(
 ) -> Iterator[tuple[str, str, str]]:
     """Code, message and hint of what Kueue's account says, in numbers; nothing where no queues are known."""
     owner = parts[0].owner.whole
-    (namespace, _) = _key(manifest)
+    namespace = ObjectRef.of(manifest).stored.namespace
     queue = str(value_at(manifest, "metadata", "labels", QUEUE_LABEL))
     queues = _find(known, "LocalQueue", namespace)
     local = queues.get(queue)
@@ -176,7 +175,7 @@ def _count(
                 mapped = classes.get(name, name)
                 total[mapped if mapped in amounts else name] += amount * number
         for entry in pods.claims:
-            templates = _find(known, "ResourceClaimTemplate", pods.owner.namespace or "default")
+            templates = _find(known, "ResourceClaimTemplate", pods.owner.stored.namespace)
             asked = value_at(templates.get(str(entry.template_name)), "spec", "spec")
             for class_name, devices in claim_devices(asked):
                 total[f"{class_name}{DEVICES}"] += devices * number
@@ -245,8 +244,3 @@ def _refusal(path: str, message: str, hint: str, code: str = "kueue-refuses") ->
 
 def _find(known: _Known, kind: str, namespace: str = "default") -> Mapping[str, Mapping[str, Any]]:
     return known.get(kind, {}).get(namespace, {})
-
-
-def _key(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = mapping(manifest.get("metadata"))
-    return str(metadata.get("namespace") or "default"), str(metadata.get("name"))

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
-Key = tuple[str, str]
-"""Namespace, empty for the default one, and name."""
+NamespacedName = tuple[str, str]
+"""Namespace as it is written, so empty for the default one, and name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class KnownObjects:
     """
 
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
-    claims: frozenset[Key] = frozenset()
-    templates: frozenset[Key] = frozenset()
+    claims: frozenset[NamespacedName] = frozenset()
+    templates: frozenset[NamespacedName] = frozenset()
     namespaces: frozenset[str] | None = None
 
     @classmethod
@@ -52,15 +52,15 @@ class KnownObjects:
             classes: The DeviceClasses, those of the input and those that exist beside it, such as a fleet's; of two
                 with one name the later one counts.
         """
-        claims: set[Key] = set()
-        templates: set[Key] = set()
+        claims: set[NamespacedName] = set()
+        templates: set[NamespacedName] = set()
         namespaces: set[str] = set()
         for manifest in manifests:
             kind = manifest.get("kind")
             if kind == "ResourceClaim":
-                claims.add(_key(manifest))
+                claims.add(_namespaced_name(manifest))
             elif kind == "ResourceClaimTemplate":
-                templates.add(_key(manifest))
+                templates.add(_namespaced_name(manifest))
             elif kind == "Namespace" and manifest.get("apiVersion") == "v1":
                 namespaces.add(_text(manifest, "metadata", "name"))
             elif kind == "ComputeDomain":
@@ -106,7 +106,7 @@ class Index(NamedTuple):
     names: Mapping[str, Sequence[str]]
 
     @classmethod
-    def of(cls, keys: Iterable[Key]) -> Self:
+    def of(cls, keys: Iterable[NamespacedName]) -> Self:
         """Sort *keys* both ways."""
         spaces: dict[str, list[str]] = defaultdict(list)
         names: dict[str, list[str]] = defaultdict(list)
@@ -116,7 +116,7 @@ class Index(NamedTuple):
         return cls(dict(spaces), dict(names))
 
 
-def _key(manifest: Mapping[str, Any]) -> Key:
+def _namespaced_name(manifest: Mapping[str, Any]) -> NamespacedName:
     return _text(manifest, "metadata", "namespace"), _text(manifest, "metadata", "name")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_security import ENFORCE, enforced_level
 from dra_infra.kubernetes.apiserver.admission import counts_devices
 
@@ -24,22 +25,23 @@ def advise_tenants(
         Pairs of an object's position and a warning: at the Namespace, or at the quota where only that is among *objects*.
     """
     everything = [*beside, *objects]
-    limited = {_namespace(each): each for each in everything if _limits_devices(each)}
+    limited = {ObjectRef.of(each).stored.namespace: each for each in everything if _limits_devices(each)}
     if not limited:
         return
     labels = {
-        str(value_at(each, "metadata", "name")): mapping(value_at(each, "metadata", "labels"))
+        ObjectRef.of(each).name: mapping(value_at(each, "metadata", "labels"))
         for each in everything
         if _is(each, "Namespace")
     }
-    own = {str(value_at(each, "metadata", "name")) for each in objects if _is(each, "Namespace")}
+    own = {ObjectRef.of(each).name for each in objects if _is(each, "Namespace")}
     told: set[str] = set()
     for index, each in enumerate(objects):
+        ref = ObjectRef.of(each).stored
         if _is(each, "Namespace"):
-            namespace = str(value_at(each, "metadata", "name"))
+            namespace = ref.name
             path = "metadata.labels"
-        elif _limits_devices(each) and _namespace(each) not in own:
-            namespace = _namespace(each)
+        elif _limits_devices(each) and ref.namespace not in own:
+            namespace = ref.namespace
             path = "metadata.namespace"
         else:
             continue
@@ -71,7 +73,3 @@ def _limits_devices(manifest: Mapping[str, Any]) -> bool:
 
 def _is(manifest: Mapping[str, Any], kind: str) -> bool:
     return (manifest.get("apiVersion"), manifest.get("kind")) == ("v1", kind)
-
-
-def _namespace(manifest: Mapping[str, Any]) -> str:
-    return str(value_at(manifest, "metadata", "namespace") or "default")
