@@ -132,6 +132,11 @@ class ProgramRelease:
     target: ClusterTarget | None = None
     provider: str = DEFAULT_PROVIDER
 
+    @property
+    def ref(self) -> ObjectRef:
+        """The release as dangers call it."""
+        return ObjectRef("Release", self.name, self.namespace)
+
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
 class NotSeen:
@@ -199,13 +204,13 @@ def without_secrets(base: Program, head: Program, mask: SecretMask) -> tuple[Pro
     """The programs with a marker in place of each secret; what holds none is not copied."""
     first = _masked_program(base, {}, {}, mask)
     objects = {
-        _key(each): (each.manifest, masked.manifest)
+        _versionless_key(each): (each.manifest, masked.manifest)
         for each, masked in zip(base.objects, first.objects, strict=True)
     }
     return first, _masked_program(head, objects, {each.urn: each for each in base.releases}, mask)
 
 
-def _key(each: ProgramObject) -> tuple[str, str, str]:
+def _versionless_key(each: ProgramObject) -> tuple[str, str, str]:
     """The key of an object on the other side, whatever the version of its API."""
     _, _, types, name = each.urn.split("::", 3)
     return types.rpartition("$")[0], each.ref.kind, name
@@ -219,7 +224,9 @@ def _masked_program(
 ) -> Program:
     return replace(
         program,
-        objects=tuple(_masked_object(each, objects.get(_key(each)), mask) for each in program.objects),
+        objects=tuple(
+            _masked_object(each, objects.get(_versionless_key(each)), mask) for each in program.objects
+        ),
         releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
         stand_in_classes=tuple(
             DeviceClass.from_manifest(mask.manifest(each.to_manifest())) for each in program.stand_in_classes

@@ -30,6 +30,7 @@ from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.kubernetes.api.label_selectors import meets_node_requirement, read_texts
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.kubernetes.api.quantity import NANO, Quantity
 from dra_infra.kubernetes.scheduler.fleet import (
@@ -127,7 +128,7 @@ class _Machine:
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
     """True for an object that describes node pools, or what the nodes of some are."""
-    return _key_of(manifest) in pool_kinds() or _key_of(manifest) == _NODE_CLASS
+    return _group_and_kind(manifest) in pool_kinds() or _group_and_kind(manifest) == _NODE_CLASS
 
 
 def add_pools(
@@ -147,7 +148,9 @@ def add_pools(
     """
     manifests = list(manifests)
     classes = {
-        str(value_at(each, "metadata", "name")): each for each in manifests if _key_of(each) == _NODE_CLASS
+        str(value_at(each, "metadata", "name")): each
+        for each in manifests
+        if _group_and_kind(each) == _NODE_CLASS
     }
     read = list(islice((each for manifest in manifests for each in _read(manifest)), MAX_POOLS))
     ways = _find_ways(fleet, read, classes, driver)
@@ -339,8 +342,8 @@ def _count(what: str, amount: object) -> int | None:
     return nanos * (1_000 if what == "cpu" else 1) // NANO
 
 
-def _key_of(manifest: Mapping[str, Any]) -> tuple[str, str]:
-    return str(manifest.get("apiVersion", "")).partition("/")[0], str(manifest.get("kind", ""))
+def _group_and_kind(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    return group_of(manifest), str(manifest.get("kind", ""))
 
 
 def _name_missing(pools: Sequence[_Pool], classes: Mapping[str, Any]) -> Iterator[str]:
@@ -353,7 +356,7 @@ def _name_missing(pools: Sequence[_Pool], classes: Mapping[str, Any]) -> Iterato
 
 
 def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
-    kind = pool_kinds().get(_key_of(manifest))
+    kind = pool_kinds().get(_group_and_kind(manifest))
     if kind is None:
         return
     entries = (

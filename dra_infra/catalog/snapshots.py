@@ -17,6 +17,7 @@ from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
 from dra_infra.kubernetes.api.manifests import SECRET, mapping
+from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import nearest
 from dra_infra.target import NEWEST_DRIVER
@@ -78,7 +79,7 @@ def snapshot_of(
     """
     found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
     for number, manifest in enumerate(manifests):
-        key = _identify(manifest)
+        key = _group_kind_and_name(manifest)
         # What has no name cannot be told apart, and stays.
         found[key if key[3] else (*key[:3], f"[{number}]")] = manifest
     if not found:
@@ -134,12 +135,12 @@ def _take_hardware(
             others.append(manifest)
 
 
-def _identify(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _group_kind_and_name(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return what sorts the objects of a snapshot: group, kind, namespace, and the name, empty for an object without one."""
     metadata = mapping(manifest.get("metadata"))
-    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     name = metadata.get("name")
     return (
-        group if slash else "",
+        group_of(manifest),
         str(manifest.get("kind", "")),
         str(metadata.get("namespace") or ""),
         name if isinstance(name, str) else "",

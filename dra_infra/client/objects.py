@@ -50,7 +50,7 @@ def full_name(item: Manifest) -> str:
     return f"{namespace}/{name_of(item)}" if namespace else name_of(item)
 
 
-def key_of(item: Manifest) -> tuple[str, str]:
+def namespaced_name(item: Manifest) -> tuple[str, str]:
     """Namespace and name of an object, which tell it from the others of its kind."""
     return namespace_of(item), name_of(item)
 

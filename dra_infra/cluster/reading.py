@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
 from dra_infra.client.kubeconfig import find_account
-from dra_infra.client.objects import is_object, key_of, text
+from dra_infra.client.objects import is_object, namespaced_name, text
 from dra_infra.client.refusals import shorten, strange_answer
 from dra_infra.client.session import Session
 from dra_infra.errors import Problem
@@ -157,7 +157,7 @@ class Reader:
             items.extend(_as_objects(found, kind, version, names_only=names_only))
         return Listing(
             kind=kind,
-            items=tuple(sorted(items, key=key_of)),
+            items=tuple(sorted(items, key=namespaced_name)),
             version=version if versions else "",
             resource_versions=versions,
             problems=tuple(problems),

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dra_infra.client.kinds import Kind
-from dra_infra.client.objects import is_object, key_of, namespace_of, text
+from dra_infra.client.objects import is_object, namespace_of, namespaced_name, text
 from dra_infra.cluster.reading import Listing, Reader, as_object
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
@@ -47,7 +47,8 @@ class Watch:
         self._selectors = dict(field_selectors or {})
         self._listings = {each.kind: each for each in listings if each.is_seen}
         self._items = {
-            kind: {key_of(item): item for item in each.items} for kind, each in self._listings.items()
+            kind: {namespaced_name(item): item for item in each.items}
+            for kind, each in self._listings.items()
         }
         self._problems: dict[tuple[Kind, str], tuple[Problem, ...]] = {}
         self._condition = threading.Condition()
@@ -146,7 +147,7 @@ class Watch:
             self._say(kind, namespace, listing.problems)
             self._ended.wait(_PAUSE)
             return ""
-        fresh = {key_of(item): item for item in listing.items}
+        fresh = {namespaced_name(item): item for item in listing.items}
         with self._condition:
             kept = {
                 key: item
@@ -163,9 +164,9 @@ class Watch:
     def _apply(self, kind: Kind, item: Mapping[str, Any], *, is_gone: bool) -> None:
         with self._condition:
             if is_gone:
-                self._items[kind].pop(key_of(item), None)
+                self._items[kind].pop(namespaced_name(item), None)
             else:
-                self._items[kind][key_of(item)] = dict(item)
+                self._items[kind][namespaced_name(item)] = dict(item)
             self._changes += 1
             self._condition.notify_all()
 

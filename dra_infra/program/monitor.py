@@ -19,6 +19,7 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.errors import Place
+from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.stand_ins import StandIns, secret_names
@@ -219,8 +220,8 @@ class Monitor:
             self._note(request.type, request.name, _NOT_READ)
             return
         api_version = api_version.removeprefix("core/")
-        key = (api_version, kind, namespace or "default", name)
-        manifest, file = self.stand_ins.objects.get(key, (None, ""))
+        ref = ObjectRef(name_kind(kind, api_version.rpartition("/")[0]), name, namespace).stored
+        manifest, file = self.stand_ins.objects.get((api_version, ref), (None, ""))
         if manifest is not None:
             properties.update(manifest)
             self._note(request.type, request.name, f"{file} stands in for the object")

@@ -22,6 +22,7 @@ from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.versions import convert
 from dra_infra.output.wording import nearest
 from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
@@ -38,12 +39,12 @@ class StandIns:
 
     Args:
         outputs: Outputs of stacks, with the file that they are from, by the stack's name as the program gives it.
-        objects: Objects, with the file that they are from, by API version, kind, namespace and name.
+        objects: Objects, with the file that they are from, by API version and stored reference.
         classes: The DeviceClasses among the objects that have a spec, by name: placement and advice know them too.
     """
 
     outputs: Mapping[str, _FromFile] = field(default_factory=dict)
-    objects: Mapping[tuple[str, str, str, str], _FromFile] = field(default_factory=dict)
+    objects: Mapping[tuple[str, ObjectRef], _FromFile] = field(default_factory=dict)
     classes: tuple[DeviceClass, ...] = ()
 
 
@@ -72,7 +73,11 @@ def read_stand_ins(root: Path) -> StandIns:
         raise _refused(SETTINGS, "outputs is a mapping of stacks to files, objects a list of files", _HINT)
     if len(outputs) + len(objects) > MOST_FILES:
         raise _refused(SETTINGS, f"names more than {MOST_FILES} files", "name those that this program needs")
-    read = {_key(each): (each, str(name)) for name in objects for each in _read_objects(root, name)}
+    read = {
+        (str(each.get("apiVersion")), ObjectRef.of(each).stored): (each, str(name))
+        for name in objects
+        for each in _read_objects(root, name)
+    }
     return StandIns(
         outputs={str(stack): (_read_outputs(root, name), str(name)) for stack, name in outputs.items()},
         objects=read,
@@ -141,13 +146,6 @@ def _check_file(file: Path, root: Path) -> None:
         )
     if not file.is_file():
         raise _refused(name, "is no file", f"write it, or take it out of {SETTINGS}")
-
-
-def _key(manifest: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    metadata = mapping(manifest.get("metadata"))
-    namespace = metadata.get("namespace") or "default"
-    name = metadata.get("name")
-    return str(manifest.get("apiVersion")), str(manifest.get("kind")), str(namespace), str(name)
 
 
 _PULUMIS_SECRET: Final = "[secret]"  # noqa: S105  (no password)

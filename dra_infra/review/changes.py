@@ -127,13 +127,13 @@ def _rank(change: Change) -> tuple[int, str, str, str, str]:
 
 
 def _pair(base: Program, head: Program) -> Iterator[tuple[ProgramObject | None, ProgramObject | None]]:
-    before = {_identity(item): item for item in base.objects}
-    after = {_identity(item): item for item in head.objects}
+    before = {_versionless_urn(item): item for item in base.objects}
+    after = {_versionless_urn(item): item for item in head.objects}
     for identity in sorted({*before, *after}):
         yield before.get(identity), after.get(identity)
 
 
-def _identity(item: ProgramObject) -> tuple[str, ...]:
+def _versionless_urn(item: ProgramObject) -> tuple[str, ...]:
     """The URN with the API version taken out of the object's type."""
     stack, project, types, name = item.urn.split("::", 3)
     return stack, project, types.rpartition("$")[0], f"{group_of(item.manifest)}/{item.ref.kind}", name

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
+from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
 from dra_infra.program.program_json import MAX_OBJECTS
@@ -115,7 +116,7 @@ def _side(
     by_urn: dict[str, tuple[ProgramObject, SourceObject]] = {}
     unnamed: Counter[str] = Counter()
     for source in found:
-        urn = _identify(source.manifest, label)
+        urn = _urn(source.manifest, label)
         place = replace(source.start, file=named(source.file))
         if urn.endswith(_UNNAMED):
             # Such objects are told apart by their order only.
@@ -155,11 +156,10 @@ def _why_not(manifest: Mapping[str, Any]) -> str:
     return ""
 
 
-def _identify(manifest: Mapping[str, Any], label: str) -> str:
+def _urn(manifest: Mapping[str, Any], label: str) -> str:
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, Mapping) else {}
-    group, slash, _ = _text(manifest.get("apiVersion")).rpartition("/")
-    kind = f"{group if slash else ''}/{_text(manifest.get('kind'))}"
+    kind = f"{group_of(manifest)}/{_text(manifest.get('kind'))}"
     # Parts are told apart by two colons, which no valid name has.
     label, kind = label.replace("::", ":"), kind.replace("::", ":")
     name = _text(metadata.get("name")) or f"{_text(metadata.get('generateName'))}{_UNNAMED}"

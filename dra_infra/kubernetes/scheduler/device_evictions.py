@@ -83,7 +83,9 @@ def find_tainted(
 ) -> Iterator[Eviction]:
     """Finds the pods with devices that have such taints, once for each claim; deleted ones as for `find_evictions`."""
     allocated = {
-        _key(each): each for each in claims if mapping(mapping(each.get("status")).get("allocation"))
+        _namespaced_name(each): each
+        for each in claims
+        if mapping(mapping(each.get("status")).get("allocation"))
     }
     for pod in pods:
         metadata, spec = mapping(pod.get("metadata")), mapping(pod.get("spec"))
@@ -172,6 +174,6 @@ def _is_for(pod: Mapping[str, Any], claim: Mapping[str, Any], *, is_own: bool) -
     )
 
 
-def _key(item: Mapping[str, Any]) -> tuple[str, str]:
+def _namespaced_name(item: Mapping[str, Any]) -> tuple[str, str]:
     metadata = mapping(item.get("metadata"))
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -27,11 +27,6 @@ DRIVER: Final = "NVIDIA DRA driver"
 OPERATOR: Final = "GPU Operator"
 
 
-def ref_of(release: ProgramRelease) -> ObjectRef:
-    """The kind, namespace and name by which dangers call a release."""
-    return ObjectRef(kind="Release", name=release.name, namespace=release.namespace)
-
-
 def choose_chart(release: ProgramRelease) -> ChosenRelease | None:
     """The known chart; None for one that is not known here."""
     chart = charts().get(chart_name_of(release.chart))
@@ -105,7 +100,7 @@ def _find_kernel_driver(
     was, now = _kernel_driver(old, before), _kernel_driver(new, after)
     if was and now and was != now:
         yield Danger(
-            who=ref_of(new),
+            who=new.ref,
             code="kernel-driver-changed",
             message=f"changes NVIDIA's kernel driver from {was} to {now}: GPU pods are evicted node by node while it is exchanged",
             hint="write driver.version to keep it, and change it when nothing runs",
@@ -130,9 +125,7 @@ def _values(release: ProgramRelease, chosen: ChosenRelease) -> Values:
 
 
 def _step(release: ProgramRelease, message: str, hint: str) -> Danger:
-    return Danger(
-        who=ref_of(release), code="upgrade-step-first", message=message, hint=hint, place=release.place
-    )
+    return Danger(who=release.ref, code="upgrade-step-first", message=message, hint=hint, place=release.place)
 
 
 def _count_domains(compared: Comparison) -> int:
@@ -151,19 +144,15 @@ _MISSING: Final = object()
 def find_release_dangers(compared: Comparison) -> Iterator[Danger]:
     """`release-removed`, `release-changed`, `release-values-reset`, `upgrade-step-first`, `kernel-driver-changed`."""
     after = {release.urn: release for release in compared.head.releases}
-    installed = {_identity(release) for release in compared.head.releases}
+    installed = {release.ref for release in compared.head.releases}
     for old in compared.base.releases:
         new = after.get(old.urn) or next(
-            (each for each in compared.head.releases if _identity(each) == _identity(old)), None
+            (each for each in compared.head.releases if each.ref == old.ref), None
         )
-        if _identity(old) not in installed:
+        if old.ref not in installed:
             yield _describe_removed(old, new, compared)
         elif new is not None:
             yield from _compare(old, new, compared)
-
-
-def _identity(release: ProgramRelease) -> tuple[str, str]:
-    return release.namespace, release.name
 
 
 def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, compared: Comparison) -> Danger:
@@ -180,7 +169,7 @@ def _describe_removed(old: ProgramRelease, new: ProgramRelease | None, compared:
         f"; {join_words(users)} still {'names' if len(users) == 1 else 'name'} its classes" if users else ""
     )
     return Danger(
-        who=ref_of(old),
+        who=old.ref,
         code="release-removed",
         message=f"is uninstalled{instead}: Helm deletes all that the chart {chart_name_of(old.chart)} made, except its CRDs{then}",
         hint="keep name and namespace, or stop the pods that hold its devices first" if chosen else "",
@@ -204,7 +193,7 @@ def _compare(old: ProgramRelease, new: ProgramRelease, compared: Comparison) -> 
         parts.append(f"writes {count_of(len(changed), 'value')} anew ({join_words(changed)})")
     if parts:
         yield Danger(
-            who=ref_of(new),
+            who=new.ref,
             code="release-changed",
             message=" and ".join(parts) + _effect(new),
             hint=""
@@ -214,7 +203,7 @@ def _compare(old: ProgramRelease, new: ProgramRelease, compared: Comparison) -> 
         )
     if reset:
         yield Danger(
-            who=ref_of(new),
+            who=new.ref,
             code="release-values-reset",
             message=f"no longer writes {join_words(reset)}: the chart's own defaults count again",
             hint="write them out if they are to stay",
