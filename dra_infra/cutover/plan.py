@@ -24,7 +24,7 @@ from dra_infra.cutover.steps import (
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
@@ -204,7 +204,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     bare = estate.bare(before.units, drained, running)
     after = estate.bare(before.units, drained, by_claims=True)
     stubborn = estate.daemons(drained, running, AWAY)
-    known = {(each.namespace or "default", each.name) for each in daemons}
+    known = {each.stored for each in daemons}
     there = [each for each in running if asks_plugin(each) and value_at(each, "spec", "nodeName") in nodes]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
     is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
@@ -253,11 +253,13 @@ def _at(estate: Estate, judge: Judge, state: State, *, is_over: bool) -> dict[st
     }
 
 
-def _daemon_set_of(pod: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Namespace and name of the DaemonSet that has made a pod."""
-    where = str(value_at(pod, "metadata", "namespace") or "default")
-    owners = mappings(value_at(pod, "metadata", "ownerReferences"))
-    return next(((where, str(each.get("name"))) for each in owners if each.get("kind") == "DaemonSet"), None)
+def _daemon_set_of(pod: Mapping[str, Any]) -> ObjectRef | None:
+    """Return the DaemonSet that has made a pod."""
+    namespace = ObjectRef.of(pod).stored.namespace
+    for owner in mappings(value_at(pod, "metadata", "ownerReferences")):
+        if owner.get("kind") == "DaemonSet":
+            return ObjectRef(kind_of(owner), str(owner.get("name")), namespace)
+    return None
 
 
 def _is_ours(manifest: Mapping[str, Any]) -> bool:

@@ -209,7 +209,7 @@ def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
 
 
 def as_referenced(manifest: Mapping[str, Any]) -> ObjectRef:
-    """Return the stored object as others of the program name it: no one knows a name yet that the server makes up."""
+    """Return the stored object as others of the program reference it: by an unknown name where the server makes it up."""
     name = str(value_at(manifest, "metadata", "name") or UNKNOWN)
     return replace(ObjectRef.of(manifest).stored, name=name)
 

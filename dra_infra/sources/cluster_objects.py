@@ -181,6 +181,7 @@ def _leave_out(
 ) -> Migrated:
     plain = without_written(manifest)
     (done,) = migrate_objects([plain], settings)
+    # Without the group of its kind.
     maker = f"{owner.kind.partition('.')[0]} {owner.name}"
     at = "metadata.ownerReferences"
     if done.manifest is plain:
