@@ -305,11 +305,7 @@ def _with_workload(asked: Asked, alone: WorkloadPlacement) -> Asked:
 def _is_of(placed: WorkloadPlacement, subject: ObjectRef) -> bool:
     """Whether a workload is the one that is asked about, or the first part of it where no part is named."""
     owner = placed.owner
-    return (owner.kind, owner.name, owner.namespace or "default") == (
-        subject.kind,
-        subject.name,
-        subject.namespace or "default",
-    ) and subject.part in ("", owner.part)
+    return owner.whole.stored == subject.whole.stored and subject.part in ("", owner.part)
 
 
 def _refused(asking: Asking, reason: Reason) -> Asking:

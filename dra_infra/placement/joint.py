@@ -160,12 +160,7 @@ def find_cut(workloads: Sequence[Workload], numbers: Iterable[int]) -> dict[Gang
 def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
     """The workload of an object, if its pods use devices."""
     for each in find_workloads(objects)[0]:
-        same = (each.owner.kind, each.owner.name) == (owner.kind, owner.name)
-        if (
-            same
-            and (not owner.part or each.owner.part == owner.part)
-            and (each.owner.namespace or "default") == (owner.namespace or "default")
-        ):
+        if each.owner.whole.stored == owner.whole.stored and owner.part in ("", each.owner.part):
             return each
     return None
 

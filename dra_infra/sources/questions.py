@@ -163,11 +163,8 @@ def _deciding(value: Any) -> Any:
 
 
 def _find(kind: str, name: str, namespace: str, manifests: Sequence[Manifest]) -> Manifest | None:
-    for manifest in manifests:
-        ref = ObjectRef.of(manifest)
-        if (ref.kind, ref.name) == (kind, name) and (ref.namespace or "default") == (namespace or "default"):
-            return manifest
-    return None
+    wanted = ObjectRef(kind, name, namespace).stored
+    return next((each for each in manifests if ObjectRef.of(each).stored == wanted), None)
 
 
 _NAMELESS: Final = "it names neither a claim nor a template, so the API server refuses its pods"
