@@ -25,7 +25,7 @@ def is_same_object(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def check_objects(objects: Sequence[Mapping[str, Any]]) -> list[Problem]:
     """`not-in-program` for each of *objects* that Pulumi cannot make: without apiVersion or kind, or a list where it takes none."""
-    return [_problem(str(_reference(each)), why) for each in objects if (why := _why_not(each))]
+    return [_problem(str(_as_written(each)), why) for each in objects if (why := _why_not(each))]
 
 
 def _why_not(manifest: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[
     left = [_comparable(each.manifest, names) for each in made.objects]
     return [
         _problem(
-            str(_reference(each)),
+            str(_as_written(each)),
             f"Pulumi would make another object of it{f': {path:.200} would differ' if path else ''}",
         )
         for each, path in _missing(objects, _made_up_names(objects), left)
@@ -70,7 +70,7 @@ def _find_left_names(text: str, objects: Sequence[Mapping[str, Any]]) -> Iterato
     why = "Pulumi makes its name up, and a text has it in a way that no reference says; give it metadata.name"
     for each, written in zip(objects, WrittenNames(objects).manifests, strict=True):
         if is_name_made_up(each) and str(mapping(written["metadata"])["name"]) in text:
-            yield _problem(str(_reference(each)), why)
+            yield _problem(str(_as_written(each)), why)
 
 
 def _missing(
@@ -79,10 +79,10 @@ def _missing(
     """Objects that are not made, each with the first field that the one of its name has in another way."""
     by_name: dict[ObjectRef, list[Mapping[str, Any]]] = {}
     for each in made:
-        by_name.setdefault(_reference(each), []).append(each)
+        by_name.setdefault(_as_written(each), []).append(each)
     for each in objects:
         wanted = _comparable(each, names)
-        candidates = by_name.get(_reference(wanted), [])
+        candidates = by_name.get(_as_written(wanted), [])
         found = next((other for other in candidates if _is_same(wanted, other)), None)
         if found is None:
             yield each, next((_find_difference(wanted, other) for other in candidates), "")
@@ -142,7 +142,8 @@ def _find_difference(one: Any, other: Any, path: str = "") -> str:
     return path[1:]
 
 
-def _reference(manifest: Mapping[str, Any]) -> ObjectRef:
+def _as_written(manifest: Mapping[str, Any]) -> ObjectRef:
+    """Return the object as it is written: its kind without a group, and an empty name where it has none."""
     metadata = mapping(manifest.get("metadata"))
     return ObjectRef(
         str(manifest.get("kind")), str(metadata.get("name", "")), str(metadata.get("namespace", ""))
