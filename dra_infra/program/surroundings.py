@@ -1,4 +1,4 @@
-"""Surroundings of a program's body that runs in process: folder and modules, a time limit, quiet, SDK shortcuts.
+"""Surroundings of a program's body that runs in process: a time limit, quiet, SDK shortcuts.
 
 What a program raises is shown at the user's line. Protobuf values of the resource monitor become plain data, with markers for
 what is not to be had.
@@ -23,8 +23,6 @@ import contextlib
 import inspect
 import io
 import logging
-import os
-import runpy
 import signal
 import sys
 import threading
@@ -129,29 +127,6 @@ def _hint(error: BaseException) -> str:
 def _relative(file: str, root: Path) -> str:
     path = Path(file)
     return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else file
-
-
-def run_file(program: Path) -> None:
-    """Run a program as Pulumi's Python host does: from its folder, which comes first on the module path."""
-    path = str(program if program.is_dir() else program.parent)
-    before = set(sys.modules)
-    directory = Path.cwd()
-    sys.path.insert(0, path)
-    arguments = sys.argv
-    sys.argv = [str(program)]
-    try:
-        os.chdir(path)
-        runpy.run_path(str(program), run_name="__main__")
-    finally:
-        os.chdir(directory)
-        sys.argv = arguments
-        with contextlib.suppress(ValueError):
-            sys.path.remove(path)
-        # The program's own modules must be fresh for the next program of the same process.
-        for name in set(sys.modules) - before:
-            file = getattr(sys.modules[name], "__file__", None)
-            if file and Path(file).is_relative_to(path) and "site-packages" not in file:
-                del sys.modules[name]
 
 
 @contextlib.contextmanager

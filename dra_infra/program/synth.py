@@ -25,6 +25,7 @@ from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import read_release
+from dra_infra.program.host import hosted, run_file
 from dra_infra.program.monitor import Engine, Monitor, is_object, is_of_kubernetes
 from dra_infra.program.project import (
     Project,
@@ -42,7 +43,6 @@ from dra_infra.program.surroundings import (
     explain,
     new_loop,
     output_on_stderr,
-    run_file,
     sdk_quiet,
     sdk_shortcuts,
 )
@@ -84,7 +84,9 @@ def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Prog
     Raises:
         ProgramError: When the program raises, or does not end.
     """
-    return _run(project, lambda: run_file(project.program), timeout, read_stand_ins(project.root))
+    stand_ins = read_stand_ins(project.root)
+    with hosted(project.program):
+        return _run(project, lambda: run_file(project.program), timeout, stand_ins)
 
 
 def synth_function(
