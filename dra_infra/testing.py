@@ -36,6 +36,7 @@ __all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "synth
 def synth(
     program: str | Path | Callable[[], Any],
     *,
+    project: str | None = None,
     stack: str | None = None,
     config: Mapping[str, str] | None = None,
     timeout: float = engine.DEFAULT_TIMEOUT,
@@ -45,8 +46,9 @@ def synth(
 
     Args:
         program: Folder of a Pulumi project, or a function that declares resources.
-        stack: Stack whose configuration is read.
-        config: Settings over those of the stack file.
+        project: Of a function, the name of its project: what `pulumi.Config()` reads; None takes `test`.
+        stack: Stack whose configuration is read; of a function, the stack's name.
+        config: Settings over those of the stack file, by key such as `gpus` or `my-project:gpus`.
         timeout: Seconds that the program may run.
         kinds: File that names kinds of objects that make pods, as for `dra-infra simulate --kinds`.
 
@@ -55,7 +57,7 @@ def synth(
         ProgramError: When the program raises, does not end, or cannot be found.
     """
     if callable(program):
-        made = engine.synth_function(program, config=config, timeout=timeout)
+        made = engine.synth_function(program, project=project, stack=stack, config=config, timeout=timeout)
     else:
         made = engine.synth(program, stack=stack, config=config, timeout=timeout)
     return SynthesizedProgram(made, load_workload_kinds(Path(kinds)) if kinds else None)

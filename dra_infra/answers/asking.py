@@ -42,6 +42,7 @@ from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.program.project import FLEET_SETTING, load_project
+from dra_infra.program.project_files import project_file
 from dra_infra.provenance import Provenance
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target
 
@@ -54,7 +55,7 @@ def find_own_project(stack: str | None, config: Mapping[str, str]) -> Path | Non
         config: Settings over those of the stack file.
     """
     here = Path()
-    if not (here / "Pulumi.yaml").is_file():
+    if not project_file(here):
         return None
     try:
         project = load_project(here, stack, config)

@@ -14,7 +14,8 @@ from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.wording import count_of
 from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.program_json import Compiled, pack
-from dra_infra.program.project import FLEET_SETTING, is_outside
+from dra_infra.program.project import FLEET_SETTING
+from dra_infra.program.project_files import is_outside
 from dra_infra.program.python_start import check_start
 from dra_infra.sources.files import files_in, read_sources
 from dra_infra.sources.repository import (

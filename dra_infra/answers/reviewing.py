@@ -29,6 +29,7 @@ from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.preview import previewing
 from dra_infra.program.program_json import load_head
 from dra_infra.program.project import FLEET_SETTING, Project, driver_of, load_project
+from dra_infra.program.project_files import project_file
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import EnginePreview, Locate, Program
 from dra_infra.review import Review
@@ -290,7 +291,7 @@ def _trusted_project(source: Source, asked: Asked) -> Project | None:
     if source.kind != "program":
         return None
     folders = (source.root, *source.root.parents)
-    is_there = source.root.exists() and any((each / "Pulumi.yaml").is_file() for each in folders)
+    is_there = source.root.exists() and any(map(project_file, folders))
     if not is_there and asked.head is not None:
         return None
     return load_project(source.root, source.stack, source.config)

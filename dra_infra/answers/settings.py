@@ -25,9 +25,9 @@ from dra_infra.program.project import (
     driver_of,
     load_project,
     minor_of,
-    nearest_path,
     stacks_with_file,
 )
+from dra_infra.program.project_files import nearest_path
 from dra_infra.program.python_start import add_for_own_program
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
@@ -132,7 +132,7 @@ def check_settings(project: Project, stack: str | None, config: Mapping[str, str
 
 
 def _stack_problems(project: Project, *, asked: bool) -> Iterator[Problem]:
-    files = stacks_with_file(project.root)
+    files = stacks_with_file(project.stack_file)
     if not asked or not files or project.stack in files:
         return
     near = difflib.get_close_matches(project.stack[:80], files, n=1)
@@ -140,8 +140,8 @@ def _stack_problems(project: Project, *, asked: bool) -> Iterator[Problem]:
     yield Problem(
         path="--stack",
         code="stack-not-known",
-        message=f"there is no Pulumi.{project.stack}.yaml, so {project.stack!r} has no settings",
-        hint=f"{start} for a stack without settings, write an empty Pulumi.{project.stack}.yaml",
+        message=f"there is no {project.stack_file.name}, so {project.stack!r} has no settings",
+        hint=f"{start} for a stack without settings, write an empty {project.stack_file.name}",
     )
 
 

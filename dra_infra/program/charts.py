@@ -18,7 +18,7 @@ from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
 from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.program.confinement import VARIABLES
-from dra_infra.program.project import is_outside, leads_out
+from dra_infra.program.project_files import is_outside, leads_out
 from dra_infra.program_objects import (
     UNKNOWN,
     NotSeen,

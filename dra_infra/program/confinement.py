@@ -17,7 +17,7 @@ from typing import Final
 
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.program import namespaces, sandbox
-from dra_infra.program.project import leads_out
+from dra_infra.program.project_files import leads_out
 
 VARIABLES: Final = (
     "CI",

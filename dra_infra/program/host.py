@@ -11,7 +11,7 @@ import importlib
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,16 +22,18 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 @contextlib.contextmanager
-def hosted(program: Path) -> Iterator[None]:
+def hosted(program: Path, variables: Mapping[str, str]) -> Iterator[None]:
     """Give a program what a process of its own would: run from its folder, and import every module of a user anew.
 
     Args:
         program: The file or folder to run.
+        variables: Environment variables that its stack sets.
     """
     folder = str(program if program.is_dir() else program.parent)
     directory = Path.cwd()
     path = [*sys.path]
     arguments = sys.argv
+    environment = dict(os.environ)
     main = sys.modules["__main__"]
     installed = _installed_folders()
     hidden = _take_users_modules(installed)
@@ -40,10 +42,13 @@ def hosted(program: Path) -> Iterator[None]:
     sys.argv = [str(program)]
     try:
         os.chdir(folder)
+        os.environ.update(variables)
         yield
     finally:
         os.chdir(directory)
         sys.argv = arguments
+        os.environ.clear()
+        os.environ.update(environment)
         sys.path[:] = path
         sys.modules["__main__"] = main
         _take_users_modules(installed)

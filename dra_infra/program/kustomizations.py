@@ -19,7 +19,7 @@ from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.program import confinement
 from dra_infra.program.confinement import Allowance
-from dra_infra.program.project import leads_out
+from dra_infra.program.project_files import leads_out
 
 FILES: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """Names of the file that makes a folder a kustomization."""

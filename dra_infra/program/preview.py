@@ -35,7 +35,8 @@ from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.preview_events import Events, Hide
-from dra_infra.program.project import Project, read_yaml, secret_texts_of
+from dra_infra.program.project import Project, secret_texts_of
+from dra_infra.program.project_files import read_yaml
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import EnginePreview
 
@@ -359,7 +360,7 @@ class RunningPreview:
         return threads
 
     def _write_config(self, project: Project, config: Mapping[str, str]) -> Path:
-        file = project.root / f"Pulumi.{project.stack}.yaml"
+        file = project.stack_file
         settings = read_yaml(file) if file.is_file() else {}
         values = settings.get("config")
         merged = {**(values if isinstance(values, dict) else {}), **config}

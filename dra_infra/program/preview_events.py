@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import CLUSTER_SCOPED, ObjectRef, name_kind
-from dra_infra.program.project import UNDECRYPTABLE
+from dra_infra.program.stack_settings import UNDECRYPTABLE
 from dra_infra.program_objects import AUTONAMED, EngineMessage, EngineResource, Level, PolicyFinding
 
 Hide = Callable[[str], str]

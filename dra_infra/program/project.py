@@ -1,21 +1,19 @@
-"""A Pulumi project on disk: Pulumi.yaml, the configuration of one stack, and paths of files that people name.
-
-A path that is not there is told with the nearest one that is; a link may not lead out of its repository.
-"""
+"""A Pulumi project on disk, with the settings of one stack."""
 
 from __future__ import annotations
 
-import difflib
+import glob
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
-from dra_infra.errors import InvalidSpecError, ProgramError
+from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
+from dra_infra.program.project_files import find_root, invalid, project_file, read_yaml
+from dra_infra.program.stack_settings import UNDECRYPTABLE, full_key, read_stack_settings
 from dra_infra.program_objects import NotSeen
 from dra_infra.target import (
     GATES_SETTING,
@@ -26,14 +24,10 @@ from dra_infra.target import (
     write_gates,
 )
 
-UNDECRYPTABLE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""Stands for a secret that cannot be decrypted here: the engine's own text for an unknown value."""
-
 FLEET_SETTING: Final = "dra-infra:fleet"
 KUBERNETES_SETTING: Final = "dra-infra:kubernetes"
 DRIVER_SETTING: Final = "dra-infra:driver"
 
-MAX_FILE_BYTES = 4 * 2**20
 DEFAULT_STACK = "dev"
 
 
@@ -46,7 +40,9 @@ class Project:
         root: Folder of Pulumi.yaml.
         program: The file or folder to run, as Python's runpy takes it.
         stack: Name of the stack.
+        stack_file: Where the settings of the stack stand, if there are any.
         config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
+        variables: Environment variables that environments of the stack set.
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
         keys_of_files: Keys of `config` that Pulumi.yaml and the stack file set.
@@ -56,7 +52,9 @@ class Project:
     root: Path
     program: Path
     stack: str
+    stack_file: Path
     config: Mapping[str, str]
+    variables: Mapping[str, str] = field(default_factory=dict)
     secret_keys: tuple[str, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
     keys_of_files: frozenset[str] = frozenset()
@@ -76,49 +74,56 @@ def load_project(
         ProgramError: With codes `no-project`, `invalid-project`.
     """
     root = find_root(directory)
-    settings = read_yaml(root / "Pulumi.yaml")
+    file = project_file(root)
+    assert file is not None  # noqa: S101  (the root is the folder that has it)
+    settings = read_yaml(file)
     name = settings.get("name")
-    runtime = settings.get("runtime")
-    runtime_name = runtime.get("name") if isinstance(runtime, Mapping) else runtime
     if not isinstance(name, str) or not name:
-        raise _invalid(root / "Pulumi.yaml", "`name` is missing", "write name: my-project")
-    if runtime_name != "python":
-        raise _invalid(
-            root / "Pulumi.yaml",
-            f"runtime {runtime_name!r} is not run here",
-            "synth runs Python programs; use `pulumi preview` for others",
-        )
-    main = settings.get("main") or "."
-    program = (root / str(main)).resolve()
-    if not program.exists():
-        raise _invalid(
-            root / "Pulumi.yaml", f"main: {main} does not exist", "name the folder or file of the program"
-        )
-    if program.is_dir() and not (program / "__main__.py").exists():
-        raise _invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
-    chosen = _choose_stack(root, stack)
-    values, secrets = _read_config(root, name, chosen, settings)
-    keys_of_files = frozenset(values)
-    values |= _with_gates_of_files(
-        values, {_full_key(name, key): value for key, value in (config or {}).items()}
-    )
+        raise invalid(file, "`name` is missing", "write name: my-project")
+    program = _find_program(file, settings)
+    folder = _folder_of_stack_files(file, settings)
+    chosen = _choose_stack(folder, file.suffix, stack)
+    stack_file = folder / f"Pulumi.{chosen}{file.suffix}"
+    read = read_stack_settings(stack_file, name, settings, root)
+    given = {full_key(name, key): value for key, value in (config or {}).items()}
     return Project(
         name=name,
         root=root,
         program=program,
         stack=chosen,
-        config=values,
-        secret_keys=tuple(sorted(secrets)),
-        not_seen=(
-            *(
-                NotSeen(what="secret configuration", name=key, reason="it cannot be decrypted here")
-                for key in sorted(secrets)
-                if values[key] == UNDECRYPTABLE
-            ),
-            *_missing_stack_file(root, chosen, asked=stack is not None),
-        ),
-        keys_of_files=keys_of_files,
+        stack_file=stack_file,
+        config={**read.values, **_with_gates_of_files(read.values, given)},
+        variables=read.variables,
+        secret_keys=tuple(sorted(read.secrets)),
+        not_seen=(*read.not_seen, *_missing_stack_file(stack_file, chosen, asked=stack is not None)),
+        keys_of_files=frozenset(read.values),
     )
+
+
+def _find_program(file: Path, settings: Mapping[str, Any]) -> Path:
+    """Return the file or folder that Pulumi runs."""
+    runtime = settings.get("runtime")
+    runtime_name = runtime.get("name") if isinstance(runtime, Mapping) else runtime
+    if runtime_name != "python":
+        raise invalid(
+            file,
+            f"runtime {runtime_name!r} is not run here",
+            "synth runs Python programs; use `pulumi preview` for others",
+        )
+    main = settings.get("main") or "."
+    program = (file.parent / str(main)).resolve()
+    if not program.exists():
+        raise invalid(file, f"main: {main} does not exist", "name the folder or file of the program")
+    if program.is_dir() and not (program / "__main__.py").exists():
+        raise invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
+    return program
+
+
+def _folder_of_stack_files(file: Path, settings: Mapping[str, Any]) -> Path:
+    """Return the folder that `stackConfigDir` names, or a `config` that is a text, as old projects have it."""
+    config = settings.get("config")
+    named = settings.get("stackConfigDir") or (config if isinstance(config, str) else "")
+    return file.parent / str(named)
 
 
 def minor_of(config: Mapping[str, str]) -> str | None:
@@ -154,98 +159,35 @@ def secret_texts_of(project: Project) -> tuple[str, ...]:
     return (*secret, *secret_texts(named), *secret_texts(os.environ))
 
 
-def find_root(directory: Path) -> Path:
-    """The nearest folder with a Pulumi.yaml, from *directory* upwards.
-
-    Raises:
-        ProgramError: With code `no-project`, also when *directory* does not exist.
-    """
-    if not directory.exists():
-        # The folder above would answer in its place, for another program than the one that was asked for.
-        message = "there is no such folder"
-        hint = nearest_path(directory) or "check the path; name the folder of a Pulumi project"
-        raise ProgramError.of(path=str(directory), code="no-project", message=message, hint=hint)
-    start = directory.resolve()
-    for folder in (start, *start.parents):
-        if (folder / "Pulumi.yaml").is_file():
-            return folder
-    raise ProgramError.of(
-        path=str(directory),
-        code="no-project",
-        message="there is no Pulumi.yaml here or above",
-        hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
-    )
-
-
-def read_yaml(file: Path) -> dict[str, Any]:
-    """The mapping in *file*; an empty one for an empty file.
-
-    Raises:
-        ProgramError: With code `invalid-project`.
-    """
-    try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise _invalid(file, f"is larger than {MAX_FILE_BYTES} bytes", "")
-        documents = [each.data for each in read_documents(file.read_text(encoding="utf-8"))]
-    except (OSError, UnicodeDecodeError, RefusedYamlError) as error:
-        raise _invalid(file, f"cannot be read: {_first_line(error)}", "") from error
-    if len(documents) > 1:
-        raise _invalid(file, "has more than one document", "")
-    content = documents[0] if documents else None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise _invalid(file, "is not a mapping", "")
-    return content
-
-
-def _missing_stack_file(root: Path, stack: str, *, asked: bool) -> Iterator[NotSeen]:
-    """A stack may have no file; one that was named beside others that have one is more likely misspelt."""
-    files = stacks_with_file(root)
-    if asked and files and stack not in files:
-        reason = f"there is no Pulumi.{stack}.yaml; stacks with a file are {', '.join(files)}"
+def _missing_stack_file(file: Path, stack: str, *, asked: bool) -> Iterator[NotSeen]:
+    """Yield why a stack has no settings: it is misspelt, or its file has another ending than Pulumi.yaml."""
+    if file.is_file():
+        return
+    near = next(file.parent.glob(f"Pulumi.{glob.escape(stack)}.y*ml"), None)
+    stacks = stacks_with_file(file)
+    if near:
+        reason = f"Pulumi does not read {near.name} here: call it {file.name}"
+        yield NotSeen(what="configuration of stack", name=stack, reason=reason)
+    elif asked and stacks:
+        reason = f"there is no {file.name}; stacks with a file are {', '.join(stacks)}"
         yield NotSeen(what="configuration of stack", name=stack, reason=reason)
 
 
-def _choose_stack(root: Path, stack: str | None) -> str:
-    files = stacks_with_file(root)
+def _choose_stack(folder: Path, ending: str, stack: str | None) -> str:
     if stack is None:
-        return files[0] if len(files) == 1 else DEFAULT_STACK
+        stacks = stacks_with_file(folder / f"Pulumi.{DEFAULT_STACK}{ending}")
+        return stacks[0] if len(stacks) == 1 else DEFAULT_STACK
     # The engine accepts organisation/project/stack; the file is named after the last part.
     return stack.rpartition("/")[2]
 
 
-def stacks_with_file(root: Path) -> list[str]:
-    """Names of the stacks that have a file beside Pulumi.yaml, sorted."""
+def stacks_with_file(file: Path) -> list[str]:
+    """Return the sorted names of the stacks that have a file like *file*, that of any stack."""
     return sorted(
-        path.name.removeprefix("Pulumi.").removesuffix(".yaml")
-        for path in root.glob("Pulumi.?*.yaml")
+        path.name.removeprefix("Pulumi.").removesuffix(file.suffix)
+        for path in file.parent.glob(f"Pulumi.?*{file.suffix}")
         if path.is_file()
     )
-
-
-def _read_config(
-    root: Path, project: str, stack: str, settings: Mapping[str, Any]
-) -> tuple[dict[str, str], set[str]]:
-    values: dict[str, str] = {}
-    secrets: set[str] = set()
-    for key, entry in (settings.get("config") or {}).items():
-        default = entry.get("default", entry.get("value")) if isinstance(entry, Mapping) else entry
-        if default is not None:
-            values[_full_key(project, str(key))] = _to_text(default)
-        if isinstance(entry, Mapping) and entry.get("secret") is True:
-            secrets.add(_full_key(project, str(key)))
-    file = root / f"Pulumi.{stack}.yaml"
-    if not file.is_file():
-        return values, secrets & set(values)
-    for key, value in (read_yaml(file).get("config") or {}).items():
-        full = _full_key(project, str(key))
-        if _holds_secret(value):
-            secrets.add(full)
-            values[full] = UNDECRYPTABLE
-        else:
-            values[full] = _to_text(value)
-    return values, secrets & set(values)
 
 
 def _with_gates_of_files(of_files: Mapping[str, str], given: dict[str, str]) -> dict[str, str]:
@@ -258,63 +200,3 @@ def _with_gates_of_files(of_files: Mapping[str, str], given: dict[str, str]) -> 
         # One of the two is refused where settings are checked.
         return given
     return {**given, GATES_SETTING: write_gates(gates)}
-
-
-def _holds_secret(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return set(value) == {"secure"} or any(map(_holds_secret, value.values()))
-    return isinstance(value, list) and any(map(_holds_secret, value))
-
-
-def _full_key(project: str, key: str) -> str:
-    return key if ":" in key else f"{project}:{key}"
-
-
-def _to_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    import json
-
-    return json.dumps(value, default=str)
-
-
-def _invalid(file: Path, message: str, hint: str) -> ProgramError:
-    return ProgramError.of(path=file.name, code="invalid-project", message=message, hint=hint)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
-
-
-def nearest_path(path: Path) -> str:
-    """`did you mean manifests/a.yaml?`: the nearest name in the folder where *path* stops being there; else empty."""
-    # A link that leads nowhere is there; and what may not be looked at is not there for os.path.
-    for parent in () if os.path.lexists(path) else path.parents:
-        if not os.path.isdir(parent):  # noqa: PTH112
-            continue
-        rest = path.relative_to(parent).parts
-        try:
-            names = sorted(each.name for each in parent.iterdir())
-        except OSError:
-            return ""
-        near = difflib.get_close_matches(rest[0][:255], names, n=1)
-        return f"did you mean {parent.joinpath(near[0], *rest[1:])}?" if near else ""
-    return ""
-
-
-def leads_out(path: Path, top: Path) -> bool:
-    """True for a path that is named as one in the repository at *top*, and `is_outside`."""
-    inside = Path(os.path.realpath(top))
-    below = (path, *Path(os.path.abspath(path)).parents)  # noqa: PTH100  (without following links)
-    return is_outside(path, top) and any(
-        Path(os.path.realpath(each)).is_relative_to(inside) for each in below
-    )
-
-
-def is_outside(path: Path, top: Path) -> bool:
-    """True for a path that is, when links are followed, no file of the repository at *top*: it is elsewhere, or in a `.git`.
-
-    Whoever wrote a link may not see what lies there.
-    """
-    real, inside = Path(os.path.realpath(path)), Path(os.path.realpath(top))
-    return not real.is_relative_to(inside) or ".git" in real.relative_to(inside).parts

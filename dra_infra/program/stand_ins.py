@@ -1,4 +1,4 @@
-"""Stand-ins for what a program reads from elsewhere: outputs of other stacks, and objects of the cluster.
+"""Stand-ins for what is read from elsewhere: outputs of other stacks, objects of the cluster, values of environments.
 
 They stand in files of the project, which `dra-infra.yaml` beside Pulumi.yaml names:
 
@@ -6,6 +6,8 @@ They stand in files of the project, which `dra-infra.yaml` beside Pulumi.yaml na
       acme/platform/prod: platform.json     # pulumi stack output --json --stack acme/platform/prod
     objects:
       - cluster.yaml                        # kubectl get ... -o yaml
+    environments:
+      acme/gpus: gpus.json                  # pulumi env get --value json acme/gpus
 
 Who wrote the pull request wrote them too: they are read with bounds on size and depth, and through no link out of the project.
 """
@@ -19,17 +21,18 @@ from typing import Any, Final
 
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.documents.yaml import read_manifests
+from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.versions import convert
 from dra_infra.output.wording import nearest
-from dra_infra.program.project import MAX_FILE_BYTES, is_outside, read_yaml
+from dra_infra.program.project_files import MAX_FILE_BYTES, is_outside, read_yaml
 
 SETTINGS: Final = "dra-infra.yaml"
 MOST_FILES: Final = 100
-_KEYS: Final = ("objects", "outputs")
+_KEYS: Final = ("environments", "objects", "outputs")
 _FromFile = tuple[Mapping[str, Any], str]
 
 
@@ -54,19 +57,7 @@ def read_stand_ins(root: Path) -> StandIns:
     Raises:
         ProgramError: `stand-in-unreadable`, for the first file that is none, leads out of the project or is too large.
     """
-    file = root / SETTINGS
-    if not file.exists() and not file.is_symlink():
-        return StandIns()
-    _check_file(file, root)
-    settings = read_yaml(file)
-    for key in settings:
-        if key not in _KEYS:
-            near = nearest(str(key), _KEYS)
-            raise _refused(
-                SETTINGS,
-                f"there is no key {key!r}",
-                f"write {near}:" if near else "it has outputs and objects",
-            )
+    settings = _read_settings(root)
     outputs = settings.get("outputs") or {}
     objects = settings.get("objects") or []
     if not isinstance(outputs, Mapping) or not isinstance(objects, list):
@@ -85,6 +76,36 @@ def read_stand_ins(root: Path) -> StandIns:
     )
 
 
+def read_environments(root: Path) -> Mapping[str, _FromFile]:
+    """Return the values of environments of the project at *root* that have a stand-in, by name.
+
+    Raises:
+        ProgramError: As `read_stand_ins`.
+    """
+    environments = _read_settings(root).get("environments") or {}
+    if not isinstance(environments, Mapping):
+        raise _refused(SETTINGS, "environments is a mapping of names to files", _HINT_ON_ENVIRONMENTS)
+    if len(environments) > MOST_FILES:
+        raise _refused(SETTINGS, f"names more than {MOST_FILES} files", "name those that this stack imports")
+    return {str(name): (_read_values(root, file), str(file)) for name, file in environments.items()}
+
+
+def _read_settings(root: Path) -> Mapping[str, Any]:
+    """Return what `dra-infra.yaml` holds; an empty mapping where there is none."""
+    file = root / SETTINGS
+    if not file.exists() and not file.is_symlink():
+        return {}
+    _check_file(file, root)
+    settings = read_yaml(file)
+    for key in settings:
+        if key not in _KEYS:
+            near = nearest(str(key), _KEYS)
+            message = f"there is no key {key!r}"
+            raise _refused(SETTINGS, message, f"write {near}:" if near else f"it has {', '.join(_KEYS)}")
+    return settings
+
+
+_HINT_ON_ENVIRONMENTS: Final = "write environments: {acme/gpus: gpus.json}"
 _HINT: Final = "write outputs: {acme/platform/prod: platform.json}"
 
 
@@ -98,6 +119,20 @@ def _read_outputs(root: Path, name: Any) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise _refused(str(name), "is no object of outputs", "write it with pulumi stack output --json")
     return found
+
+
+def _read_values(root: Path, name: Any) -> Mapping[str, Any]:
+    text = _read(root, name)
+    try:
+        documents = [each.data for each in read_documents(text)]
+    except RefusedYamlError as error:
+        raise _refused(str(name), f"is neither JSON nor YAML: {error}", _HINT_ON_VALUES) from error
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise _refused(str(name), "is no object of values", _HINT_ON_VALUES)
+    return documents[0]
+
+
+_HINT_ON_VALUES: Final = "write it with pulumi env get --value json"
 
 
 def _read_objects(root: Path, name: Any) -> tuple[dict[str, Any], ...]:
@@ -148,7 +183,7 @@ def _check_file(file: Path, root: Path) -> None:
         raise _refused(name, "is no file", f"write it, or take it out of {SETTINGS}")
 
 
-_PULUMIS_SECRET: Final = "[secret]"  # noqa: S105  (no password)
+PULUMIS_SECRET: Final = "[secret]"  # noqa: S105  (no password)
 """The text in the place of a secret output: the only mark that `pulumi stack output` has for it."""
 
 
@@ -160,7 +195,7 @@ def secret_names(outputs: Mapping[str, Any]) -> list[str]:
 def _holds_secret(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(_holds_secret, value.values()))
-    return any(map(_holds_secret, value)) if isinstance(value, list) else value == _PULUMIS_SECRET
+    return any(map(_holds_secret, value)) if isinstance(value, list) else value == PULUMIS_SECRET
 
 
 def _refused(path: str, message: str, hint: str) -> ProgramError:

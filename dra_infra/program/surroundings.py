@@ -3,6 +3,8 @@
 What a program raises is shown at the user's line. Protobuf values of the resource monitor become plain data, with markers for
 what is not to be had.
 
+The SDK's getters of secret settings give an unknown secret where a setting is encrypted: no number can be read from it.
+
 Three functions of the SDK have a cheaper form here, which gives the same result where the engine is in the same
 process. The SDK expects an engine behind a socket, beside which its own work does not count. Without the socket, a
 third of a run went into these:
@@ -37,13 +39,13 @@ from typing import Any
 import pulumi
 from google.protobuf import struct_pb2
 from pulumi import log
-from pulumi.runtime import get_root_directory, resource
+from pulumi.runtime import config, get_root_directory, resource
 from pulumi.runtime.proto import source_pb2
 
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
-from dra_infra.program.project import UNDECRYPTABLE
+from dra_infra.program.stack_settings import UNDECRYPTABLE
 
 MAX_MESSAGE = 2000
 _NOTHING_SECRET = SecretMask()
@@ -106,7 +108,7 @@ def _describe(error: BaseException, mask: SecretMask) -> str:
     text = "".join(traceback.format_exception_only(error)).strip()
     if isinstance(error, SyntaxError):
         text = f"SyntaxError: {error.msg}"
-    return _cut(mask.text(text))
+    return _cut(mask.text(text.replace(UNDECRYPTABLE, "[unknown]")))
 
 
 def _cut(text: str) -> str:
@@ -114,6 +116,8 @@ def _cut(text: str) -> str:
 
 
 def _hint(error: BaseException) -> str:
+    if isinstance(error, pulumi.ConfigTypeError) and error.value == UNDECRYPTABLE:
+        return f"its value is not known here: --config {error.key}=VALUE gives it one for this run"
     if isinstance(error, ModuleNotFoundError):
         return "install the program's requirements into the environment that runs dra-infra"
     if "CLI does not support" in str(error):
@@ -291,6 +295,9 @@ def sdk_shortcuts() -> Iterator[None]:
 def _install() -> None:
     _replace(resource, "_get_stack_trace", (), _trace_of_program)
     _replace(resource, "create_urn", ("name", "type_", "parent", "project", "stack"), _create_urn)
+    for kind in ("bool", "float", "int", "object"):
+        _replace(pulumi.Config, f"get_secret_{kind}", ("self", "key", "default"), _secret_getter)
+        _replace(pulumi.Config, f"require_secret_{kind}", ("self", "key"), _secret_getter)
     _replace(log, "debug", ("msg", "resource", "stream_id", "ephemeral"), _debug)
 
 
@@ -326,6 +333,25 @@ def _trace_of_program(original: Callable[[], Any]) -> Callable[[], Any]:
         return source_pb2.StackTrace()
 
     return trace
+
+
+def _secret_getter(original: Callable[..., Any]) -> Callable[..., Any]:
+    def get(self: pulumi.Config, key: str, *default: Any, **named: Any) -> Any:
+        if _in_run.get() and config.get_config(self.full_key(key)) == UNDECRYPTABLE:
+            return pulumi.Output.secret(_unknown())
+        return original(self, key, *default, **named)
+
+    return get
+
+
+def _unknown() -> pulumi.Output[Any]:
+    return pulumi.Output(set(), _done(None), _done(False))  # noqa: FBT003  (a future has no name for it)
+
+
+def _done(value: Any) -> asyncio.Future[Any]:
+    future = asyncio.get_event_loop().create_future()
+    future.set_result(value)
+    return future
 
 
 def _create_urn(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -35,6 +35,7 @@ from dra_infra.program.project import (
     minor_of,
     secret_texts_of,
 )
+from dra_infra.program.stack_settings import full_key
 from dra_infra.program.stand_ins import StandIns, read_stand_ins
 from dra_infra.program.surroundings import (
     ProgramTimeoutError,
@@ -85,18 +86,39 @@ def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Prog
         ProgramError: When the program raises, or does not end.
     """
     stand_ins = read_stand_ins(project.root)
-    with hosted(project.program):
+    with hosted(project.program, project.variables):
         return _run(project, lambda: run_file(project.program), timeout, stand_ins)
 
 
 def synth_function(
-    program: Callable[[], Any], *, config: Mapping[str, str] | None = None, timeout: float = DEFAULT_TIMEOUT
+    program: Callable[[], Any],
+    *,
+    project: str | None = None,
+    stack: str | None = None,
+    config: Mapping[str, str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
 ) -> Program:
-    """Run a function that declares resources, as `synth` runs a project."""
+    """Run a function that declares resources, as `synth` runs a project.
+
+    Args:
+        program: The function.
+        project: What `pulumi.get_project()` returns, and the namespace of settings without one; None takes `test`.
+        stack: What `pulumi.get_stack()` returns; None takes `test`.
+        config: Settings by key.
+        timeout: Seconds that it may run.
+    """
     root = Path.cwd()
-    values = {key if ":" in key else f"test:{key}": value for key, value in (config or {}).items()}
-    project = Project(name="test", root=root, program=root, stack="test", config=values)
-    return _run(project, program, timeout, StandIns())
+    name = project or "test"
+    stack = stack or "test"
+    settings = Project(
+        name=name,
+        root=root,
+        program=root,
+        stack=stack,
+        stack_file=root / f"Pulumi.{stack}.yaml",
+        config={full_key(name, key): value for key, value in (config or {}).items()},
+    )
+    return _run(settings, program, timeout, StandIns())
 
 
 def _run(project: Project, body: Callable[[], Any], timeout: float, stand_ins: StandIns) -> Program:

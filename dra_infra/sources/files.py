@@ -224,7 +224,7 @@ def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
 
 def _meant(path: Path) -> str:
     # Without projects and their records, `validate` of one file starts faster.
-    from dra_infra.program.project import nearest_path
+    from dra_infra.program.project_files import nearest_path
 
     otherwise = "check what the link leads to" if os.path.islink(path) else "check the path"  # noqa: PTH114
     return nearest_path(path) or otherwise

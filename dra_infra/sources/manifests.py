@@ -21,15 +21,8 @@ from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
 from dra_infra.program.program_json import MAX_OBJECTS
-from dra_infra.program.project import (
-    KUBERNETES_SETTING,
-    driver_of,
-    gates_of,
-    is_outside,
-    leads_out,
-    minor_of,
-    read_yaml,
-)
+from dra_infra.program.project import KUBERNETES_SETTING, driver_of, gates_of, minor_of
+from dra_infra.program.project_files import is_outside, leads_out, read_yaml
 from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.files import SourceObject, read_sources, written_twice
 from dra_infra.target import ClusterTarget

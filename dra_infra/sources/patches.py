@@ -24,7 +24,7 @@ from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.program.kustomizations import FILES, is_kustomization
-from dra_infra.program.project import MAX_FILE_BYTES, read_yaml
+from dra_infra.program.project_files import MAX_FILE_BYTES, read_yaml
 from dra_infra.sources.cluster_objects import OWNED, migrate_read
 from dra_infra.sources.files import NO_VERSION, SourceObject, SourceText, written_twice
 

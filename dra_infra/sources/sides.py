@@ -21,7 +21,8 @@ from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import NO_ANSWER, RunningSynth
 from dra_infra.program.program_json import Compiled, of_another_path, of_another_stack, unpack
-from dra_infra.program.project import Project, load_project, nearest_path, secret_texts_of
+from dra_infra.program.project import Project, load_project, secret_texts_of
+from dra_infra.program.project_files import nearest_path
 from dra_infra.program.python_start import check_start
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import Locate, NotSeen, Program, without_secrets

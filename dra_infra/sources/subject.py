@@ -12,7 +12,7 @@ from typing import Final, Literal, cast, get_args
 from dra_infra.errors import ProgramError
 from dra_infra.program.kustomizations import is_kustomization
 from dra_infra.program.program_json import Compiled
-from dra_infra.program.project import find_root, nearest_path
+from dra_infra.program.project_files import find_root, nearest_path, project_file
 from dra_infra.sources.files import SUFFIXES, files_in
 
 Kind = Literal["program", "manifests", "chart", "kustomization"]
@@ -127,7 +127,7 @@ def _is_in_project(path: Path) -> bool:
         return False
     folder = path.resolve()
     for each in (folder, *folder.parents):
-        if (each / "Pulumi.yaml").is_file():
+        if project_file(each):
             return each == folder or any(folder.glob("*.py")) or not _holds_manifests_alone(folder)
         if (each / ".git").exists():
             return False

@@ -25,7 +25,14 @@ SUMMARY = {"summaryEvent": {"result": "succeeded", "resourceChanges": {"create":
 def project(tmp_path: Path) -> Project:
     root = tmp_path / "project"
     root.mkdir()
-    return Project(name="project", root=root, program=root, stack="dev", config={})
+    return Project(
+        name="project",
+        root=root,
+        program=root,
+        stack="dev",
+        stack_file=root / "Pulumi.dev.yaml",
+        config={},
+    )
 
 
 @pytest.fixture
