@@ -50,6 +50,7 @@ AUTHORING: dict[str, str] = {
     "unknown-setting": "there is no such setting of a stack",
     "object-not-complete": "an object has values that are secret or only known after `pulumi up`",
     "duplicate-urn": "two resources of a program have one URN",
+    "default-provider-disabled": "a resource needs the default provider of its package, which the stack disables",
     "program-raised": "the program raised an error",
     "program-exited": "the program ended itself",
     "program-timeout": "the program did not end in time",

@@ -7,10 +7,11 @@ inputs are echoed, everything else is unknown. Transforms are called as the engi
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
-from dra_infra.errors import Place
+from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
@@ -63,7 +64,11 @@ _FEATURES = (
     resource_pb2.RESOURCE_MONITOR_FEATURE_PARAMETERIZATION,
     resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
     resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,
+    resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS,
 )
+
+_DISABLED: Final = "pulumi:disable-default-providers"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +99,7 @@ class Monitor:
         root: Folder whose files count as the user's own when a resource's place is looked for.
         names: Makes up names for objects without one.
         transforms: Those that the program registers.
+        config: Settings of the stack.
         stand_ins: What stands in for what is read from elsewhere.
     """
 
@@ -102,14 +108,15 @@ class Monitor:
     root: Path
     names: MadeUpNames
     transforms: Transforms
+    config: Mapping[str, str]
     stand_ins: StandIns = field(default_factory=StandIns)
     registrations: dict[str, Registration] = field(default_factory=dict)
     not_seen: set[NotSeen] = field(default_factory=set)
-    duplicates: list[Registration] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def GetDeploymentInfo(self, _request: empty_pb2.Empty) -> resource_pb2.DeploymentInfo:  # noqa: N802
-        """The features of this monitor; hooks and migrations of states are for an engine that deploys."""
+        """The features of this monitor; migrations of states are for an engine that has one."""
         return resource_pb2.DeploymentInfo(supportedFeatures=list(_FEATURES))
 
     def SupportsFeature(self, _request: Any) -> resource_pb2.SupportsFeatureResponse:  # noqa: N802
@@ -123,6 +130,17 @@ class Monitor:
 
     def RegisterStackInvokeTransform(self, _callback: Any) -> empty_pb2.Empty:  # noqa: N802
         """No function of a provider is called here, so there is nothing to transform."""
+        return empty_pb2.Empty()
+
+    def RegisterResourceHook(self, request: Any) -> empty_pb2.Empty:  # noqa: N802
+        """A hook changes no object, and runs where something is deployed; some run in previews too."""
+        by = "`pulumi preview` and `up` run it" if request.on_dry_run else "`pulumi up` runs it"
+        self._note("hook", request.name, f"{by}, and it is not run here")
+        return empty_pb2.Empty()
+
+    def RegisterErrorHook(self, request: Any) -> empty_pb2.Empty:  # noqa: N802
+        """A hook that is called when a deployment fails."""
+        self._note("hook", request.name, "`pulumi up` runs it, and it is not run here")
         return empty_pb2.Empty()
 
     def RegisterResource(  # noqa: N802
@@ -168,12 +186,15 @@ class Monitor:
         )
         with self._lock:
             if urn in self.registrations:
-                self.duplicates.append(registration)
+                self.problems.append(_duplicate(registration))
             self.registrations[urn] = registration
             if request.remote:
                 self.not_seen.add(
                     NotSeen(what=request.type, name=request.name, reason="its provider makes the objects")
                 )
+        if request.custom or request.remote:
+            name = registration.component or request.name
+            self._check_provider(request.type, request.provider, name, registration.place)
         response = resource_pb2.RegisterResourceResponse(urn=urn, object=struct_pb2.Struct())
         if request.custom:
             response.object.CopyFrom(request.object)
@@ -188,6 +209,7 @@ class Monitor:
 
     def ReadResource(self, request: Any) -> resource_pb2.ReadResourceResponse:  # noqa: N802
         """`.get` and StackReference: what stands in for it, its ID, and everything else unknown."""
+        self._check_provider(request.type, request.provider, request.name, self._find_place(request))
         properties = struct_pb2.Struct()
         if request.type == _STACK_REFERENCE:
             properties.CopyFrom(request.properties)
@@ -233,6 +255,7 @@ class Monitor:
 
     def Invoke(self, request: Any) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
         """Functions of providers are not called here: the result is unknown."""
+        self._check_provider(request.tok, request.provider, request.tok, self._find_place(request))
         self._note("function", request.tok, "providers are not called here")
         return resource_pb2.ResourceInvokeResponse(unknown=True)
 
@@ -254,6 +277,30 @@ class Monitor:
     def note_made_by_provider(self, registration: Registration) -> None:
         """A Release, Chart or the like: its objects are only known to the provider."""
         self._note(registration.type, registration.name, "its provider makes the objects")
+
+    def _check_provider(self, token: str, provider: str, name: str, place: Place | None) -> None:
+        """Refuse what needs a default provider that the stack disables, as the engine does (source_eval.go)."""
+        package = token.partition(":")[0]
+        if provider or package == "pulumi" or not {"*", package} & self._disabled:
+            return
+        problem = Problem(
+            path=name,
+            code="default-provider-disabled",
+            message=f"default provider for {package!r} disabled, and {token} names no provider of its own",
+            hint=f"give it one by opts=ResourceOptions(provider=...), or take {package!r} out of {_DISABLED}",
+            place=place,
+        )
+        with self._lock:
+            self.problems.append(problem)
+
+    @cached_property
+    def _disabled(self) -> frozenset[str]:
+        """The packages whose default providers the stack disables."""
+        try:
+            packages = json.loads(self.config.get(_DISABLED) or "[]")
+        except ValueError:
+            return frozenset()
+        return frozenset(map(str, packages)) if isinstance(packages, list) else frozenset()
 
     def _note(self, what: str, name: str, reason: str) -> None:
         with self._lock:
@@ -277,6 +324,16 @@ class Monitor:
             if file := _file_of(frame.pc.uri, self.root):
                 return Place(file=file, line=frame.pc.line)
         return None
+
+
+def _duplicate(registration: Registration) -> Problem:
+    return Problem(
+        path=registration.component or registration.name,
+        code="duplicate-urn",
+        message=f"two resources have the URN {registration.urn}",
+        hint="give one of them another name",
+        place=registration.place,
+    )
 
 
 @dataclass

@@ -122,9 +122,7 @@ def _hint(error: BaseException) -> str:
         return "install the program's requirements into the environment that runs dra-infra"
     if "CLI does not support" in str(error):
         # The SDK's words for a monitor without one of the engine's features.
-        return (
-            "hooks and state migrations need a running engine, which synth does without: use `pulumi preview`"
-        )
+        return "state migrations need a running engine, which synth does without: use `pulumi preview`"
     return ""
 
 

@@ -140,6 +140,7 @@ def _run_in_context(
         root=project.root,
         names=MadeUpNames(project.config),
         transforms=transforms,
+        config=project.config,
         stand_ins=stand_ins,
     )
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
@@ -233,22 +234,12 @@ def _collect(
                 provider=registration.provider,
             )
         )
-    duplicates = [
-        Problem(
-            path=each.component or each.name,
-            code="duplicate-urn",
-            message=f"two resources have the URN {each.urn}",
-            hint="give one of them another name",
-            place=each.place,
-        )
-        for each in monitor.duplicates
-    ]
     return Program(
         project=project.name,
         stack=project.stack,
         objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
-        problems=in_reading_order([*problems, *duplicates]),
+        problems=in_reading_order([*problems, *monitor.problems]),
         kubernetes=minor_of(project.config),
         gates=gates_of(project.config),
         driver=_known(driver_of(project.config)),

@@ -388,19 +388,50 @@ def test_a_misspelt_stack_is_listed(tmp_path: Path):
     assert synth(tmp_path, stack="acme/app/prod").not_seen == ()
 
 
-def test_hooks_are_refused_with_the_way_out(project):
-    with pytest.raises(ProgramError) as error:
-        project(
-            HEAD
-            + textwrap.dedent("""
-            hook = pulumi.ResourceHook("told", lambda args: None)
-            hooks = pulumi.ResourceHookBinding(before_create=[hook])
-            k8s.core.v1.Namespace("n", opts=pulumi.ResourceOptions(hooks=hooks))
-            """)
-        )
-    (problem,) = error.value.problems
-    assert problem.code == "program-raised"
-    assert "pulumi preview" in problem.hint
+@pytest.mark.parametrize("hook", ["named", "lambda args: None"])
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_hook_is_named_and_everything_else_answered(project, hook: str, dry: bool):
+    program = project(
+        HEAD
+        + textwrap.dedent(f"""
+        named = pulumi.ResourceHook("drained", lambda args: None, pulumi.ResourceHookOptions(on_dry_run={dry}))
+        on_error = pulumi.ErrorHook("again", lambda args: True)
+        hooks = pulumi.ResourceHookBinding(before_create=[{hook}], before_delete=[named], on_error=[on_error])
+        k8s.core.v1.Namespace("n", metadata={{"name": "n"}}, opts=pulumi.ResourceOptions(hooks=hooks))
+        """)
+    )
+    assert [each.ref.name for each in program.objects] == ["n"]
+    notes = {each.name: each.reason for each in program.not_seen if each.what == "hook"}
+    assert notes["again"] == "`pulumi up` runs it, and it is not run here"
+    assert ("preview" in notes["drained"]) == dry
+    assert len(notes) == (2 if hook == "named" else 3)
+
+
+PROVIDERS = """
+cluster = k8s.Provider("cluster")
+k8s.core.v1.Namespace("own", metadata={"name": "own"}, opts=pulumi.ResourceOptions(provider=cluster))
+k8s.core.v1.Namespace("default", metadata={"name": "default"})
+k8s.core.v1.Namespace.get("read", "kube-system")
+pulumi.StackReference("acme/platform/prod")
+pulumi.runtime.invoke("acme:index:look", {})
+"""
+
+
+@pytest.mark.parametrize(
+    ("disabled", "refused"),
+    [
+        ("[kubernetes]", ["default", "read"]),
+        ("['*']", ["acme:index:look", "default", "read"]),
+        ("[acme]", ["acme:index:look"]),
+        ("[]", []),
+        ("''", []),
+    ],
+)
+def test_what_needs_a_default_provider_that_the_stack_disables_is_a_problem(project, disabled: str, refused):
+    stack = f"config:\n  pulumi:disable-default-providers: {disabled}\n"
+    problems = project(HEAD + PROVIDERS, stack=stack).problems
+    assert sorted(each.path for each in problems) == refused
+    assert {each.code for each in problems} <= {"default-provider-disabled"}
 
 
 def test_a_mistyped_name_of_ours_is_told_once_with_the_nearest(project):
