@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import sys
+import sysconfig
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import pulumi
@@ -23,7 +27,7 @@ from dra_infra.errors import Place, Problem
 from dra_infra.target import ClusterTarget
 
 _OWN_PACKAGE = Path(__file__).resolve().parent.parent
-_SDK_PACKAGE = Path(pulumi.__file__).resolve().parent
+_PYTHON = tuple({sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib")})
 
 judged_at_end: contextvars.ContextVar[bool] = contextvars.ContextVar("judged_at_end", default=False)
 """Whether whoever runs the program judges all its objects together when it is through, so that components need not."""
@@ -126,17 +130,26 @@ def render(problems: Sequence[Problem]) -> str:
 
 
 def find_user_place() -> Place | None:
-    """The line of the user's program that is being executed: the first frame outside this package and the SDK."""
-    frame = sys._getframe(1)  # noqa: SLF001  (inspect.stack reads source files: 40 times slower)
+    """Return the line of the user's program that is being executed: the innermost frame in a file of the user's own."""
+    root = Path(get_root_directory() or ".").resolve()
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (inspect.stack reads source files: 40 times slower)
     while frame is not None:
-        file = Path(frame.f_code.co_filename)
-        if file.is_absolute() and not (
-            file.is_relative_to(_OWN_PACKAGE) or file.is_relative_to(_SDK_PACKAGE)
-        ):
-            root = Path(get_root_directory() or ".").resolve()
-            shown = file.relative_to(root) if file.is_relative_to(root) else file
-            return Place(file=str(shown), line=frame.f_lineno)
-        if frame.f_back is None:
-            return None
+        if file := user_file(frame.f_code.co_filename, root):
+            return Place(file=file, line=frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+@lru_cache(maxsize=4096)
+def user_file(file: str, root: Path) -> str:
+    """Return a file of the user's own as seen from the project in *root*; empty for one of a library, or of ours.
+
+    A package of the same checkout, outside of the project, is the user's own: `../packages/acme.py`.
+    """
+    path = Path(file)
+    is_library = "site-packages" in path.parts or "dist-packages" in path.parts
+    if not path.is_absolute() or is_library or path.is_relative_to(_OWN_PACKAGE):
+        return ""
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    return "" if any(map(path.is_relative_to, _PYTHON)) else os.path.relpath(path, root)

@@ -19,12 +19,13 @@ from urllib.parse import unquote, urlsplit
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
+from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.stand_ins import StandIns, secret_names
-from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain, is_of_program
+from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
 from dra_infra.program_objects import DEFAULT_PROVIDER, NotSeen
 
@@ -375,5 +376,4 @@ def _name_of(provider: str) -> str:
 def _file_of(uri: str, root: Path) -> str:
     """The file of the program in *root*, as seen from there; empty for every other URI."""
     parts = urlsplit(uri)
-    file = Path(unquote(parts.path))
-    return str(file.relative_to(root)) if parts.scheme == "file" and is_of_program(file, root) else ""
+    return user_file(unquote(parts.path), root) if parts.scheme == "file" else ""

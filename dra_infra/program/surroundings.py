@@ -42,6 +42,7 @@ from pulumi import log
 from pulumi.runtime import config, get_root_directory, resource
 from pulumi.runtime.proto import source_pb2
 
+from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
@@ -93,15 +94,9 @@ def find_place(trace: TracebackType | None, root: Path) -> Place | None:
     """The innermost frame of *trace* in the user's own files."""
     found = None
     for frame, line in traceback.walk_tb(trace):
-        file = Path(frame.f_code.co_filename)
-        if is_of_program(file, root):
-            found = Place(file=str(file.relative_to(root)), line=line)
+        if file := user_file(frame.f_code.co_filename, root):
+            found = Place(file=file, line=line)
     return found
-
-
-def is_of_program(file: Path, root: Path) -> bool:
-    """True for a file of the user's own in the project at *root*, not one of a library that is installed there."""
-    return file.is_absolute() and file.is_relative_to(root) and "site-packages" not in file.parts
 
 
 def _describe(error: BaseException, mask: SecretMask) -> str:
@@ -321,12 +316,12 @@ def _trace_of_program(original: Callable[[], Any]) -> Callable[[], Any]:
             if constructors == _CONSTRUCTORS:
                 break
             frame = frame.f_back
-        root = get_root_directory()
+        root = Path(get_root_directory())
         while frame is not None and frame.f_back is not None:
             frame = frame.f_back
-            uri = _uri_of(frame.f_code.co_filename, root)
-            if uri:
-                position = source_pb2.SourcePosition(uri=uri, line=frame.f_lineno)
+            file = frame.f_code.co_filename
+            if user_file(file, root):
+                position = source_pb2.SourcePosition(uri=Path(file).as_uri(), line=frame.f_lineno)
                 return source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=position)])
         return source_pb2.StackTrace()
 
@@ -370,10 +365,3 @@ def _debug(original: Callable[..., None]) -> Callable[..., None]:
             original(msg, resource, stream_id, ephemeral)
 
     return debug
-
-
-@lru_cache(maxsize=4096)
-def _uri_of(file: str, root: str) -> str:
-    """The URI of a file of the program in *root*; empty for every other file."""
-    path = Path(file)
-    return path.as_uri() if is_of_program(path, Path(root)) else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.errors import ProgramError
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 
@@ -112,6 +113,28 @@ def test_a_run_has_none_of_the_modules_of_the_tests_that_started_it(
     assert data_of(synth(tmp_path / "infra")) == {"a": "of the program"}
     assert sys.modules["fleet"] is fleet
     monkeypatch.delitem(sys.modules, "fleet")
+
+
+@pytest.mark.parametrize(
+    "made", ["dra.GpuClaimTemplate('t', device_class='a', count=99)", "raise ValueError"]
+)
+def test_a_place_in_a_package_beside_the_project_is_seen_from_the_project(tmp_path: Path, made: str):
+    library = "import sys; sys.path.insert(0, __file__.rpartition('/')[0] + '/../packages'); import acme\n"
+    write(tmp_path / "infra", {"__main__.py": library})
+    write(tmp_path, {"packages/acme.py": f"import dra_infra as dra\n{made}\n"})
+    try:
+        problems = synth(tmp_path / "infra").problems
+    except ProgramError as error:
+        problems = error.problems
+    assert [str(each.place) for each in problems] == ["../packages/acme.py:2"]
+
+
+def test_an_object_of_an_installed_package_is_placed_at_the_line_that_makes_it(tmp_path: Path):
+    library = "import sys; sys.path.insert(0, __file__.rpartition('/')[0] + '/lib/site-packages'); import acme\nacme.make()\n"
+    made = "import dra_infra as dra\ndef make():\n    dra.GpuClaimTemplate('t', device_class='a', count=99)\n"
+    write(tmp_path, {"__main__.py": library, "lib/site-packages/acme.py": made})
+    (problem,) = synth(tmp_path).problems
+    assert str(problem.place) == "__main__.py:2"
 
 
 def test_a_generated_sdk_in_the_project_registers_itself_in_every_run(tmp_path: Path):
