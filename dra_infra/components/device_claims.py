@@ -69,7 +69,7 @@ class DeviceClaimComponent(Component):
         self.object_name = object_name if object_name is not None else name
         self.namespace = namespace if namespace is not None else ""
         found: list[Problem] = [
-            *check_component_name(name),
+            *(check_component_name(name) if object_name is None else ()),
             *self._check_common(common),
             *problems,
         ]
@@ -175,10 +175,11 @@ class DeviceClaimComponent(Component):
         Problems are reported for the run, with codes `unknown-container`, `containers-not-named`,
         `unknown-request`, `claim-attached-twice`, `wrong-type`, `invalid-name`.
         """
-        if entry is not None and (refused := list(check_component_name(entry))):
-            self._report([replace(problem, path="attach.entry") for problem in refused])
-            entry = None
-        entry = str(self._component_name) if entry is None else entry
+        given = self._component_name if entry is None else entry
+        if refused := list(check_component_name(given)):
+            # Of a component without an object name the same was reported where it was made.
+            self._report([] if self._broken else [replace(problem, path="attach.entry") for problem in refused])
+        entry = str(self._component_name if refused else given)
         try:
             pod, fields = pod_specs.pod_spec_of(pod_spec)
             view = pod_specs.view_pod(pod)

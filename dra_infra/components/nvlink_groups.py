@@ -34,7 +34,7 @@ from dra_infra.specs.nvlink_groups import (
     check_workload,
     plan_group,
 )
-from dra_infra.specs.object_names import name_by_content
+from dra_infra.specs.object_names import check_component_name, name_by_content
 from dra_infra.specs.requests import DeviceRequest, NamedClass, Toleration
 
 Workload = TypeVar("Workload")
@@ -132,7 +132,9 @@ class NvlinkGroup(DeviceClaimComponent):
         )
         self.pods, self.channel_template, self._group = 0, None, ""
         constraints = plan.constraints if plan else ()
-        self._make([asked], constraints, problems=problems, shorthand=True)
+        # Pods of a group have an entry and a label that begin with the component's name, whatever its objects are called.
+        named = [*problems, *check_component_name(name)]
+        self._make([asked], constraints, problems=named, shorthand=True)
         if plan is None or self._broken:
             return
         self.pods = plan.pods

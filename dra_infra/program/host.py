@@ -18,29 +18,34 @@ from typing import Any
 
 from pulumi.runtime import rpc
 
+from dra_infra.program.virtual_environment import add_packages, packages_of
+
 _PACKAGE = __name__.partition(".")[0]
 
 
 @contextlib.contextmanager
-def hosted(program: Path, variables: Mapping[str, str]) -> Iterator[None]:
+def hosted(program: Path, variables: Mapping[str, str], environment: Path | None) -> Iterator[None]:
     """Give a program what a process of its own would: run from its folder, and import every module of a user anew.
 
     Args:
         program: The file or folder to run.
         variables: Environment variables that its stack sets.
+        environment: Its virtual environment.
     """
     folder = str(program if program.is_dir() else program.parent)
     directory = Path.cwd()
     path = [*sys.path]
     arguments = sys.argv
-    environment = dict(os.environ)
+    former = dict(os.environ)
     main = sys.modules["__main__"]
     installed = _installed_folders()
     hidden = _take_users_modules(installed)
     importlib.invalidate_caches()
-    sys.path.insert(0, folder)
     sys.argv = [str(program)]
     try:
+        if environment and (packages := packages_of(environment)):
+            add_packages(packages)
+        sys.path.insert(0, folder)
         os.chdir(folder)
         os.environ.update(variables)
         yield
@@ -48,7 +53,7 @@ def hosted(program: Path, variables: Mapping[str, str]) -> Iterator[None]:
         os.chdir(directory)
         sys.argv = arguments
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(former)
         sys.path[:] = path
         sys.modules["__main__"] = main
         _take_users_modules(installed)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,8 @@ from dra_infra.program.program_json import (
     unreadable,
     write_json,
 )
-from dra_infra.program.synth import DEFAULT_TIMEOUT, synth
+from dra_infra.program.project import load_project
+from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
 
 _GRACE = 5.0
@@ -80,6 +82,7 @@ class RunningSynth:
         config: Settings over those of the stack file.
         timeout: Seconds that the program may run.
         allowance: What it may beside what every program may.
+        environment: The virtual environment of a project that names one which is not there.
     """
 
     def __init__(
@@ -91,13 +94,14 @@ class RunningSynth:
         config: Mapping[str, str] | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         allowance: Allowance | None = None,
+        environment: Path | None = None,
     ) -> None:
         self._directory = directory
         self._timeout = timeout
         allowance = allowance or ONLY_ITS_OWN
         self._home = home_folder.make()
         inside = (inside or directory).resolve()
-        environment, python_variables = python_start.for_start(
+        variables, python_variables = python_start.for_start(
             confinement.environment_for(os.environ, allowance, home=self._home)
         )
         request = {
@@ -112,6 +116,7 @@ class RunningSynth:
             "write": [*map(str, allowance.write)],
             "network": allowance.network,
             "everything": allowance.everything,
+            "environment": str(environment) if environment else None,
         }
         answer, given = os.pipe()
         self._process = subprocess.Popen(
@@ -123,7 +128,7 @@ class RunningSynth:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[given],
-            env=environment,
+            env=variables,
             # A group of its own, so that a signal to ours leaves the end to us.
             start_new_session=True,
         )
@@ -263,6 +268,7 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
     os.close(nothing)
     root = Path(request["directory"])
     os.environ.update(request["python_variables"])
+    lent = Path(request["environment"]) if request["environment"] else None
     confined = confinement.enter(
         root,
         inside=Path(request["inside"]),
@@ -273,14 +279,17 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
             network=request["network"],
             everything=request["everything"],
         ),
-        modules=python_start.added_folders(),
+        modules=[*python_start.added_folders(), *([lent] if lent else [])],
     )
     in_force = tuple(each for each in sandbox.ALL if each in (*held, *confined))
     _write(descriptor, f"{', '.join(in_force)}\n".encode())
     answer: bytes
     try:
         python_start.add_users_modules()
-        program = synth(root, stack=request["stack"], config=request["config"], timeout=request["timeout"])
+        project = load_project(root, request["stack"], request["config"])
+        if project.environment and not project.environment.is_dir():
+            project = replace(project, environment=lent)
+        program = synth_project(project, timeout=request["timeout"])
         answer = write_json(program_to_json(program))
     except ProblemsError as error:
         problems = tuple(confinement.explain(each, in_force) for each in error.problems)

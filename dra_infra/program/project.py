@@ -14,6 +14,7 @@ from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.project_files import find_root, invalid, project_file, read_yaml
 from dra_infra.program.stack_settings import UNDECRYPTABLE, full_key, read_stack_settings
+from dra_infra.program.virtual_environment import find_virtual_environment
 from dra_infra.program_objects import NotSeen
 from dra_infra.target import (
     GATES_SETTING,
@@ -43,6 +44,7 @@ class Project:
         stack_file: Where the settings of the stack stand, if there are any.
         config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
         variables: Environment variables that environments of the stack set.
+        environment: Folder of the virtual environment that Pulumi.yaml names. It may not be there.
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
         keys_of_files: Keys of `config` that Pulumi.yaml and the stack file set.
@@ -55,6 +57,7 @@ class Project:
     stack_file: Path
     config: Mapping[str, str]
     variables: Mapping[str, str] = field(default_factory=dict)
+    environment: Path | None = None
     secret_keys: tuple[str, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
     keys_of_files: frozenset[str] = frozenset()
@@ -94,6 +97,7 @@ def load_project(
         stack_file=stack_file,
         config={**read.values, **_with_gates_of_files(read.values, given)},
         variables=read.variables,
+        environment=find_virtual_environment(root, settings),
         secret_keys=tuple(sorted(read.secrets)),
         not_seen=(*read.not_seen, *_missing_stack_file(stack_file, chosen, asked=stack is not None)),
         keys_of_files=frozenset(read.values),

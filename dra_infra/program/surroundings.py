@@ -46,7 +46,9 @@ from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
+from dra_infra.program.project import Project
 from dra_infra.program.stack_settings import UNDECRYPTABLE
+from dra_infra.program.virtual_environment import hint_on_modules
 
 MAX_MESSAGE = 2000
 _NOTHING_SECRET = SecretMask()
@@ -57,17 +59,17 @@ class ProgramTimeoutError(BaseException):
 
 
 def explain(
-    error: BaseException, root: Path, *, limit: float, mask: SecretMask = _NOTHING_SECRET
+    error: BaseException, project: Project, *, limit: float, mask: SecretMask = _NOTHING_SECRET
 ) -> ProgramError:
     """Turn what a program raised into a problem at the user's line.
 
     Args:
         error: What was raised.
-        root: Folder of the project; frames in files below it are the user's own.
+        project: The project of the program.
         limit: Seconds that the program had, for the text of a time-out.
         mask: Takes out what must not show.
     """
-    place = find_place(error.__traceback__, root)
+    place = find_place(error.__traceback__, project.root)
     if isinstance(error, ProblemsError):
         return ProgramError([mask.problem(problem.at(problem.place or place)) for problem in error.problems])
     path = place.file if place else "program"
@@ -82,10 +84,12 @@ def explain(
     else:
         code = "program-raised"
         message = _describe(error, mask)
-        hint = _hint(error)
+        hint = _hint(error, project)
     if isinstance(error, SyntaxError):
         place = Place(
-            file=_relative(error.filename or path, root), line=error.lineno or 0, column=error.offset or 0
+            file=_relative(error.filename or path, project.root),
+            line=error.lineno or 0,
+            column=error.offset or 0,
         )
     return ProgramError([Problem(path=path, code=code, message=message, hint=hint, place=place)])
 
@@ -110,11 +114,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
 
 
-def _hint(error: BaseException) -> str:
+def _hint(error: BaseException, project: Project) -> str:
     if isinstance(error, pulumi.ConfigTypeError) and error.value == UNDECRYPTABLE:
         return f"its value is not known here: --config {error.key}=VALUE gives it one for this run"
     if isinstance(error, ModuleNotFoundError):
-        return "install the program's requirements into the environment that runs dra-infra"
+        return hint_on_modules(project.environment)
     if "CLI does not support" in str(error):
         # The SDK's words for a monitor without one of the engine's features.
         return "state migrations need a running engine, which synth does without: use `pulumi preview`"

@@ -86,7 +86,7 @@ def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Prog
         ProgramError: When the program raises, or does not end.
     """
     stand_ins = read_stand_ins(project.root)
-    with hosted(project.program, project.variables):
+    with hosted(project.program, project.variables, project.environment):
         return _run(project, lambda: run_file(project.program), timeout, stand_ins)
 
 
@@ -185,7 +185,7 @@ def _run_in_context(
         # Components that were refused end the run, and their problems say why. What the program itself raised is told besides.
         if not problems or not isinstance(cause, RefusedComponentsError):
             mask = report_mask(secret_texts_of(project))
-            found = explain(cause, project.root, limit=timeout, mask=mask).problems
+            found = explain(cause, project, limit=timeout, mask=mask).problems
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)

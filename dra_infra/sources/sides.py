@@ -210,7 +210,7 @@ def compile_both(
 def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     # One after the other: a head that runs beside the base could keep it from answering, and a base without an answer hides
     # what the head takes away.
-    base_run = start(base.root, base.top, asked)
+    base_run = start(base.root, base.top, asked, _lent_environment(source, asked))
     found = _result_of_base(base_run)
     head_run = start(source.root, base.head_top, asked)
     after = _of_provider(head_run.result(), asked)
@@ -231,8 +231,8 @@ def _base_of(found: Program | ProblemsError, after: Program, asked: Asked, label
     return keep_provider(found, asked.provider) if asked.provider is not None else found
 
 
-def start(root: Path, top: Path, asked: Asked) -> RunningSynth:
-    """Start the program in *root*, which may read the repository at *top*."""
+def start(root: Path, top: Path, asked: Asked, environment: Path | None = None) -> RunningSynth:
+    """Start the program in *root*, which may read the repository at *top*, and *environment* in place of one that it lacks."""
     return RunningSynth(
         root,
         inside=top,
@@ -240,7 +240,22 @@ def start(root: Path, top: Path, asked: Asked) -> RunningSynth:
         config=asked.config,
         timeout=asked.timeout,
         allowance=asked.allowance,
+        environment=environment,
     )
+
+
+def _lent_environment(source: Source, asked: Asked) -> Path | None:
+    """Return the virtual environment of the working tree, for the base, whose files are those of a commit.
+
+    Not one that git knows: the author of the change would write what the base answers.
+    """
+    with contextlib.suppress(ProblemsError):
+        environment = load_project(source.root, asked.stack, asked.config).environment
+        if environment and environment.is_dir():
+            repository = find_repository(source.root)
+            if repository.git("ls-files", "-z", "--", os.path.relpath(environment, repository.top)) == "":
+                return environment
+    return None
 
 
 def _result_of_base(running: RunningSynth) -> Program | ProblemsError:
@@ -327,7 +342,7 @@ def _beside_compiled(
         if stack and head.program.stack != stack.rpartition("/")[2]:
             raise ProgramError([of_another_stack(head.program.stack, stack)])
         after = _of_provider(replace(head.program, project=name, stack=stack), asked)
-        running = start(base.root, base.top, asked)
+        running = start(base.root, base.top, asked, _lent_environment(source, asked))
         found = _result_of_base(running)
         before = _base_of(found, after, asked, asked.label)
         side = complete(before, base.root, asked, inside=base.top)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,23 @@ def without_origin(text: str) -> str:
     text = re.sub(rf"(?:compiled from|working tree on) (\S+){changed}", r"\1", text)
     text = re.sub(r'"origin": "(?:compiled|working tree)"', "", text)
     return re.sub(r'"uncommitted": (?:true|false)', "", text)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_the_base_has_the_virtual_environment_of_the_tree_unless_git_knows_it(
+    tree, command, infra, tracked: bool
+):
+    program(tree, "old")
+    tree.write("infra/Pulumi.yaml", "name: app\nruntime: {name: python, options: {virtualenv: env}}\n")
+    tree.write("infra/__main__.py", "import acme_sdk\n" + OBJECT % "old")
+    tree.write(".gitignore", "env\n")
+    tree.commit()
+    packages = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    tree.write(f"infra/env/{packages}/acme_sdk.py", "")
+    if tracked:
+        tree.git("add", "--force", "infra/env")
+    found = json.loads(command("review", "infra", "--base", "HEAD", "--format", "json", cwd=tree.root).out)
+    assert [each["action"] for each in found["changes"]] == (["created"] if tracked else [])
 
 
 def test_a_review_of_a_compiled_head_is_that_of_the_working_tree(tree, command, infra, tmp_path: Path):

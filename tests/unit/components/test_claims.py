@@ -456,3 +456,19 @@ def test_of_the_release_of_the_stack_advice_on_the_object_tells_the_same_once():
     drops = [dra.GpuConfig(sharing=dra.Mps(multi_user=True))]
     told = run(lambda: dra.GpuClaim("c", device_class="gpu.nvidia.com", configs=drops), driver="25.3")
     assert [each.code for each in check_program(told)] == ["config-field-not-known"]
+
+
+def test_a_component_with_an_object_name_is_called_as_pulumi_calls_anything():
+    def body(entry: str | None) -> None:
+        claim = dra.GpuClaimTemplate("my_claim", device_class="h100", object_name="my-claim")
+        k8s.core.v1.Pod("p", metadata={"name": "p"}, spec=claim.attach(POD, entry=entry))
+
+    program = run(lambda: body("gpu"))
+    assert only(program, "ResourceClaimTemplate").ref.name == "my-claim"
+    assert only(program, "Pod").manifest["spec"]["resourceClaims"] == [
+        {"name": "gpu", "resourceClaimTemplateName": "my-claim"}
+    ]
+    (problem,) = run(lambda: body(None)).problems
+    assert (problem.path, problem.code) == ('GpuClaimTemplate("my_claim").attach.entry', "invalid-name")
+    without = run(lambda: dra.GpuClaimTemplate("my_claim", device_class="h100"))
+    assert problems_of(without) == {'GpuClaimTemplate("my_claim").name': "invalid-name"}

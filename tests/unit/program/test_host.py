@@ -137,6 +137,64 @@ def test_an_object_of_an_installed_package_is_placed_at_the_line_that_makes_it(t
     assert str(problem.place) == "__main__.py:2"
 
 
+PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+USES_A_PACKAGE = """
+    import acme_sdk
+    import pulumi_kubernetes as k8s
+    k8s.core.v1.ConfigMap("m", metadata={"name": "m"}, data={"a": acme_sdk.VALUE})
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "folder", "marks"),
+    [
+        ("virtualenv: env", "infra/env", ()),
+        ("{toolchain: pip, virtualenv: ../env}", "env", ()),
+        ("toolchain: uv", "infra/.venv", ()),
+        ("toolchain: uv", ".venv", ("uv.lock", "infra/pyproject.toml")),
+        ("toolchain: uv", "infra/.venv", ("infra/pyproject.toml",)),
+        ("{toolchain: uv, virtualenv: env}", "infra/env", ("uv.lock",)),
+        ("toolchain: poetry", ".venv", ("pyproject.toml",)),
+    ],
+)
+def test_a_program_runs_with_the_packages_of_the_environment_that_it_names(
+    tmp_path: Path, options: str, folder: str, marks: tuple[str, ...]
+):
+    path = [*sys.path]
+    settings = f"name: app\nruntime:\n  name: python\n  options: {options}\n"
+    if not options.startswith("{"):
+        settings = settings.replace(options, f"{{{options}}}")
+    write(tmp_path / "infra", {"__main__.py": USES_A_PACKAGE}, settings=settings)
+    write(tmp_path, {f"{folder}/{PACKAGES}/acme_sdk.py": "VALUE = 'own'", **dict.fromkeys(marks, "")})
+    assert data_of(synth(tmp_path / "infra")) == {"a": "own"}
+    assert "acme_sdk" not in sys.modules
+    assert sys.path == path
+
+
+NAMED = "name: app\nruntime: {name: python, options: {virtualenv: env}}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "packages", "hint"),
+    [
+        ("name: app\nruntime: python\n", PACKAGES, "into the environment that runs dra-infra"),
+        (NAMED, f"other/{PACKAGES}", "into env, which Pulumi.yaml names: `pulumi install`"),
+        (NAMED, "env/lib/python3.99/site-packages", "env is for Python 3.99, and dra-infra runs on 3."),
+    ],
+)
+def test_a_package_that_is_missing_is_told_with_where_it_belongs(
+    tmp_path: Path, settings: str, packages: str, hint: str
+):
+    write(
+        tmp_path,
+        {"__main__.py": USES_A_PACKAGE, f"{packages}/acme_sdk.py": "VALUE = 'own'"},
+        settings=settings,
+    )
+    with pytest.raises(ProgramError) as error:
+        synth(tmp_path)
+    assert hint in error.value.problems[0].hint
+
+
 def test_a_generated_sdk_in_the_project_registers_itself_in_every_run(tmp_path: Path):
     sdk = """
         import pulumi

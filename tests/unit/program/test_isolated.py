@@ -38,6 +38,25 @@ def test_a_process_of_its_own_gives_the_same_program(project):
     assert RunningSynth(folder).result() == synth(folder)
 
 
+def test_a_confined_program_has_the_packages_of_its_environment_or_of_the_one_that_is_lent(
+    project, tmp_path: Path
+):
+    folder = project(HEAD + 'import acme_sdk\nk8s.core.v1.Namespace("n", metadata={"name": acme_sdk.NAME})\n')
+    (folder / "Pulumi.yaml").write_text("name: app\nruntime: {name: python, options: {virtualenv: env}}\n")
+    packages = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+
+    def write(environment: Path, name: str) -> None:
+        (environment / packages).mkdir(parents=True)
+        (environment / packages / "acme_sdk.py").write_text(f"NAME = {name!r}\n")
+
+    lent = tmp_path.parent / f"{tmp_path.name}-lent"
+    write(lent, "lent")
+    assert code_of(RunningSynth(folder)) == "program-raised"
+    assert RunningSynth(folder, environment=lent).result().objects[0].ref.name == "lent"
+    write(folder / "env", "own")
+    assert RunningSynth(folder, environment=lent).result().objects[0].ref.name == "own"
+
+
 def test_transforms_need_no_socket_which_a_confined_program_cannot_make(project):
     folder = project(
         HEAD
