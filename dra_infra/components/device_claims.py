@@ -178,7 +178,9 @@ class DeviceClaimComponent(Component):
         given = self._component_name if entry is None else entry
         if refused := list(check_component_name(given)):
             # Of a component without an object name the same was reported where it was made.
-            self._report([] if self._broken else [replace(problem, path="attach.entry") for problem in refused])
+            self._report(
+                [] if self._broken else [replace(problem, path="attach.entry") for problem in refused]
+            )
         entry = str(self._component_name if refused else given)
         try:
             pod, fields = pod_specs.pod_spec_of(pod_spec)
