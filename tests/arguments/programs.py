@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -14,8 +14,9 @@ from tests.arguments.claims import MADE_CLASS, claims, classes
 from tests.arguments.hardware import mig_partitions, nvlink_groups, shared_gpus
 from tests.arguments.platforms import platforms
 from tests.arguments.tenants import guardrails, monitoring, queues, roles, taints, tenants
+from tests.unit.components.family import FAMILY as ROWS
 
-FAMILY: Mapping[str, st.SearchStrategy[Call]] = {
+_DRAWN: Mapping[str, st.SearchStrategy[Call]] = {
     "classes": classes(),
     "claims": claims(),
     "mig": mig_partitions(),
@@ -29,7 +30,24 @@ FAMILY: Mapping[str, st.SearchStrategy[Call]] = {
     "queues": queues(),
     "taints": taints(),
 }
-"""Components by what they are about."""
+_KINDS: Final = frozenset(
+    {
+        *("GpuDeviceClass", "GpuClaim", "GpuClaimTemplate", "MigPartition", "NvlinkGroup", "SharedGpu"),
+        *("DraDriver", "GpuOperator", "ExampleDriver", "NodePlugin", "GpuPlatform"),
+        *("GpuTenant", "GpuRoles", "GpuGuardrails", "GpuMonitoring", "KueueQueue", "DeviceTaint"),
+    }
+)
+"""Components that the strategies above draw."""
+
+FAMILY: Mapping[str, st.SearchStrategy[Call]] = {
+    **_DRAWN,
+    **{
+        row: st.just(Call(made.__name__, "it", arguments))
+        for row, (made, arguments) in ROWS.items()
+        if made.__name__ not in _KINDS
+    },
+}
+"""Components by what they are about; those without a strategy have the arguments of their row, and are only broken."""
 
 
 @st.composite

@@ -430,7 +430,6 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
         ],
         ["every claim", "configs"],
     ),
-    "SharedGpu": (["specs/shared_gpus.py", "components/shared_gpus.py"], []),
     "MigPartition": (["specs/mig_*.py", "components/mig_partitions.py"], []),
     "NvlinkGroup": (
         [
@@ -441,11 +440,8 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
         ],
         [],
     ),
-    "GpuRoles": (["specs/roles.py", "components/roles.py"], []),
     "GpuGuardrails": (["specs/guardrails.py", "components/guardrails.py"], ["GpuRoles"]),
     "KueueQueue": (["specs/queues.py", "components/queues.py"], ["GpuTenant"]),
-    "DeviceTaint": (["specs/device_taints.py", "components/device_taints.py"], []),
-    "GpuMonitoring": (["specs/monitoring.py", "components/monitoring.py"], []),
     "GpuTenant": (["specs/tenants.py", "specs/pod_security.py", "components/tenants.py"], ["GpuRoles"]),
     "NodePlugin": (["specs/node_plugin/*.py", "components/node_plugin.py"], ["GpuPlatform"]),
     "GpuPlatform": (
@@ -453,4 +449,7 @@ OWN_MODULES: Final[Mapping[str, tuple[Sequence[str], Sequence[str]]]] = {
         ["every chart", "GpuOperator", "DraDriver", "ExampleDriver"],
     ),
 }
-"""Modules whose codes are those of a component, and tables that may list them in its place."""
+"""Modules whose codes are those of a component, and tables that may list them in its place.
+
+A component that is not here has its own module and that of the same name in specs.
+"""

@@ -1,6 +1,7 @@
 """The generated parts of docs/components.md: what signatures and docstrings say of each public name.
 
-A part stands between `<!-- NAME -->` and `<!-- end -->`; everything else in the file is written by hand.
+A part stands between `<!-- NAME -->` and `<!-- end -->`; everything else in the file is written by hand. That of a component
+begins with `<!-- NAME: what it is for -->`, which the table of components shows.
 """
 
 from __future__ import annotations
@@ -13,22 +14,17 @@ from typing import Any, Final, ForwardRef, NamedTuple
 
 import dra_infra as dra
 from dra_infra.components.arguments import ClaimArgs, InstallationArgs
+from dra_infra.components.component import Component
+from dra_infra.components.device_claims import DeviceClaimComponent
+from dra_infra.components.platform_drivers import ChartInstallation
 
-CLAIMS: Final = ("GpuClaimTemplate", "GpuClaim", "SharedGpu", "MigPartition", "NvlinkGroup")
-CHARTS: Final = ("DraDriver", "GpuOperator", "ExampleDriver")
-COMPONENTS: Final = (
-    "GpuDeviceClass",
-    *CLAIMS,
-    "GpuTenant",
-    "GpuRoles",
-    "GpuGuardrails",
-    "KueueQueue",
-    "DeviceTaint",
-    "GpuMonitoring",
-    *CHARTS,
-    "NodePlugin",
-    "GpuPlatform",
+COMPONENTS: Final = tuple(
+    name
+    for name in dra.__all__
+    if inspect.isclass(public := getattr(dra, name)) and issubclass(public, Component)
 )
+CLAIMS: Final = tuple(name for name in COMPONENTS if issubclass(getattr(dra, name), DeviceClaimComponent))
+CHARTS: Final = tuple(name for name in COMPONENTS if issubclass(getattr(dra, name), ChartInstallation))
 RECORDS: Final = (
     *("DeviceRequest", "Alternative", "Toleration", "MatchAttribute", "DistinctAttribute"),
     *("PodSecurity", "CounterSource", "CapacitySource"),
@@ -52,7 +48,9 @@ GROUPS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _TELLERS: Final = {"GpuClaim": "GpuClaimTemplate", "GpuOperator": "DraDriver", "ExampleDriver": "DraDriver"}
 """Components whose docstring leaves arguments to that of another."""
 
-_PART: Final = re.compile(r"<!-- (?P<name>[\w ]+) -->\n(?P<text>.*?)<!-- end -->", re.DOTALL)
+_PART: Final = re.compile(
+    r"<!-- (?P<name>[\w ]+)(?P<purpose>: [^\n]+?)? -->\n(?P<text>.*?)<!-- end -->", re.DOTALL
+)
 _SECTION: Final = re.compile(r"^(Args|Attributes|Raises|Returns|Example|Problems)\b.*:$", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _ALIASES: Final = {
@@ -94,7 +92,8 @@ def rendered(text: str, problems: Mapping[str, str]) -> str:
 
     def render(part: re.Match[str]) -> str:
         name = part["name"]
-        return f"<!-- {name} -->\n{_render(name, problems)}<!-- end -->"
+        now = _index(text) if name == "components" else _render(name, problems)
+        return f"<!-- {name}{part['purpose'] or ''} -->\n{now}<!-- end -->"
 
     return _PART.sub(render, text)
 
@@ -102,6 +101,19 @@ def rendered(text: str, problems: Mapping[str, str]) -> str:
 def parts_of(text: str) -> list[str]:
     """Names of the generated parts of *text*."""
     return [part["name"] for part in _PART.finditer(text)]
+
+
+def _index(text: str) -> str:
+    """The table of components by purpose; those with the same purpose share a row."""
+    names: dict[str, list[str]] = {}
+    for part in _PART.finditer(text):
+        if part["purpose"]:
+            names.setdefault(part["purpose"].removeprefix(": "), []).append(part["name"])
+    rows = [
+        f"| {purpose} | {', '.join(f'[{name}](#{name.lower()})' for name in listed)} |\n"
+        for purpose, listed in names.items()
+    ]
+    return "".join(["| You want | Component |\n| --- | --- |\n", *rows])
 
 
 def arguments_of(name: str) -> list[Argument]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -61,6 +63,25 @@ def make(row: str, name: str = "it", **more: Any) -> Component:
     """The component of a row."""
     made, arguments = FAMILY[row]
     return made(name, **{**arguments, **more})  # type: ignore[call-arg]  # each has its own arguments
+
+
+def assert_recorded(file: Path, now: Mapping[str, Sequence[str]], advice: str = "") -> None:
+    """Check what users rely on against *file*. `make golden` adds the lines of a new component, and changes no others.
+
+    Args:
+        file: For each component a line that begins with its name and a colon, and indented lines.
+        now: Lines by component, in the order of the file.
+        advice: What to do if they differ.
+    """
+    recorded: dict[str, list[str]] = {}
+    for line in file.read_text().splitlines():
+        if not line.startswith(" "):
+            component = line.partition(":")[0]
+        recorded.setdefault(component, []).append(line)
+    if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
+        recorded = {component: recorded.get(component, list(lines)) for component, lines in now.items()}
+        file.write_text("".join(f"{line}\n" for lines in recorded.values() for line in lines))
+    assert recorded == now, advice
 
 
 class Registered:

@@ -12,7 +12,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.components.component import Component
-from tests.unit.components.family import FAMILY, make, registered, run, with_options
+from tests.unit.components.family import FAMILY, assert_recorded, make, registered, run, with_options
 
 URNS = Path(__file__).with_name("urns.txt")
 
@@ -31,18 +31,18 @@ def test_every_component_has_a_row():
 
 
 def test_urns_are_those_that_users_have_in_their_state():
-    lines = []
+    urns = {}
     for row in FAMILY:
         seen = registered(row)
         found = [f"{each.parent.split('::')[2]}${each.type}::{each.name}" for each in seen.children]
-        lines += [f"{row}: {seen.component.type}::{seen.component.name}", *(f"  {each}" for each in found)]
+        urns[row] = [f"{row}: {seen.component.type}::{seen.component.name}", *(f"  {each}" for each in found)]
     advice = (
         "A URN has changed: without an alias every user's `pulumi up` deletes the object and makes another, and GPU "
         "workloads lose their claims. Keep the URN, or register the child with "
         "`aliases=[pulumi.Alias(name=..., type_=..., parent=...)]` of what it was, add a test that the old URN is among "
         f"the aliases, say so in CHANGELOG.md, and write the new one into {URNS.name}."
     )
-    assert lines == URNS.read_text().splitlines(), advice
+    assert_recorded(URNS, urns, advice)
 
 
 @every_component
