@@ -5,36 +5,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pulumi
+from pydantic.alias_generators import to_camel
 
 from dra_infra.advice.objects import check_object
 from dra_infra.advice.python_hints import in_python
-from dra_infra.catalog.driver_gates import find_unknown_gates
-from dra_infra.catalog.drivers import Pins, read_pins
-from dra_infra.components.kubernetes_object import take_object_options
-from dra_infra.components.report import judged_at_end, report, targets_of_run
-from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets
+from dra_infra.catalog.drivers import Pins
+from dra_infra.components.kubernetes_object import KubernetesObject, take_object_options
+from dra_infra.components.report import judged_at_end, report, targets_of_run, warn
+from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets, refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.arguments import (
-    check_annotations,
     check_driver,
-    check_labels,
-    check_namespace,
     check_resource_name,
     is_text,
     unknown_argument,
     wrong_type,
 )
-from dra_infra.specs.device_classes import NVIDIA_DRIVER
-from dra_infra.specs.object_names import check_object_name
-from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target, read_gates
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject
+from dra_infra.specs.device_classes import read_driver_release
+from dra_infra.target import ClusterTarget, check_target, read_gates
 
 Replace = Literal["delete-first"]
 """How an object with an explicit name is changed: the old one is deleted before the new one is made."""
+
+_JUDGED_GROUP = "resource.k8s.io/"
 
 _SHOWN = 253
 """Most characters of a name in problems; no object has a longer one."""
@@ -79,6 +77,25 @@ def reports_unknown_arguments(init: _Init) -> _Init:
     return checked  # type: ignore[return-value]  # functools.wraps keeps the signature, which no type can say
 
 
+def compiled_by(plan: Callable[..., Any]) -> Callable[[_Init], _Init]:
+    """Make a constructor of its signature alone: the base compiles the arguments by *plan*, a function of `specs`."""
+
+    def make(signature: _Init) -> _Init:
+        parameters = inspect.signature(signature).parameters
+        defaults = {name: each.default for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
+        inputs = [name for name, each in parameters.items() if "Input[" in str(each.annotation)]
+
+        @functools.wraps(signature)
+        def construct(self: Component, name: Any, **given: Any) -> None:
+            # Python's own words for an argument that is missing.
+            signature(self, name, **given)
+            self._construct(name, {**defaults, **given}, inputs, plan)
+
+        return reports_unknown_arguments(construct)  # type: ignore[return-value]  # as above
+
+    return make
+
+
 class Component(pulumi.ComponentResource):
     """Base of all components of this package.
 
@@ -89,6 +106,9 @@ class Component(pulumi.ComponentResource):
     resources: Mapping[str, pulumi.Resource]
     _misspelt: Sequence[Problem] = ()
     """Problems of the call itself, reported before the arguments are looked at."""
+
+    _registered_inputs: ClassVar[tuple[str, ...]] = ()
+    _registered_outputs: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
@@ -102,6 +122,74 @@ class Component(pulumi.ComponentResource):
         self._problems: list[Problem] = [*self._misspelt]
         self._report(refused)
         self._target = self._resolve_target(target, opts)
+
+    def _construct(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        inputs: Sequence[str],
+        plan: Callable[[str, Mapping[str, Any], ClusterTarget], ComponentPlan],
+    ) -> None:
+        """Register the component and its objects; with problems, report them all and make no object.
+
+        Args:
+            name: Name of the component.
+            arguments: All of them, by name.
+            inputs: Names of those that are Pulumi inputs, or hold some.
+            plan: Compiles name, arguments and target.
+        """
+        Component.__init__(
+            self,
+            name,
+            inputs={key: arguments[key] for key in self._registered_inputs},
+            target=arguments["target"],
+            opts=arguments["opts"],
+        )
+        given = {**arguments}
+        if "driver_release" in given:
+            given["driver_release"] = given["driver_release"] or self._stack_setting("driver")
+        given |= self._judge_secrets(
+            {key: arguments[key] for key in inputs},
+            refusals_of(lambda judged: plan(name, {**given, **judged}, self.target)),
+        )
+        self._show(name, given)
+        self._report(self._check_options())
+        compiled: ComponentPlan | None = None
+        try:
+            compiled = plan(name, given, self.target)
+        except InvalidSpecError as error:
+            self._report(error.problems)
+        if compiled is None or self._broken:
+            self.register_outputs({})
+            return
+        for attribute, value in compiled.attributes.items():
+            setattr(self, attribute, value)
+        if not all(
+            self._is_accepted(each.manifest) for each in compiled.objects if _is_judged(each.manifest)
+        ):
+            self.register_outputs({})
+            return
+        if arguments.get("driver_release", "") is not None:
+            # Advice on the object is for the stack's release, and cannot tell what another one does.
+            warn(self, self.label, compiled.warnings)
+        self.resources = self._make_objects(compiled.objects)
+        self.register_outputs({to_camel(key): getattr(self, key) for key in self._registered_outputs})
+
+    def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Set the attributes that a component with problems has too."""
+
+    def _check_options(self) -> list[Problem]:
+        """Check the resource options that mean the component's objects."""
+        return []
+
+    def _make_objects(self, objects: Sequence[PlannedObject]) -> dict[str, pulumi.Resource]:
+        """Make children for *objects*, by key."""
+        made: dict[str, pulumi.Resource] = {}
+        for each in objects:
+            after = [made[key] for key in each.after]
+            options = pulumi.ResourceOptions(parent=self, depends_on=after or None)
+            made[each.key] = KubernetesObject(each.name, each.manifest, options)
+        return made
 
     @property
     def label(self) -> str:
@@ -130,17 +218,7 @@ class Component(pulumi.ComponentResource):
         Raises:
             InvalidSpecError: `unknown-driver-release`.
         """
-        try:
-            return read_pins(driver_release or self._stack_setting("driver") or NEWEST_DRIVER)
-        except InvalidSpecError as error:
-            raise InvalidSpecError(
-                [replace(problem, path="driver_release") for problem in error.problems]
-            ) from error
-
-    def _unknown_gates(self, pins: Pins, gates: Mapping[str, bool] | None) -> list[Problem]:
-        """A problem for each of *gates* that the pinned release of NVIDIA's driver does not have."""
-        found = find_unknown_gates(pins.releases[NVIDIA_DRIVER].line, gates or ())
-        return [each.below("driver_gates") for each in found]
+        return read_driver_release(driver_release or self._stack_setting("driver"))
 
     def _stack_setting(self, name: str) -> str | None:
         """The stack's `dra-infra:<name>`."""
@@ -168,24 +246,6 @@ class Component(pulumi.ComponentResource):
     def _judge_secrets(self, arguments: Mapping[str, Any], check: Check) -> Arguments:
         """Returns *arguments*, whose secrets fail the run where *check* refuses what they hold."""
         return judge_secrets(arguments, check, self.label)
-
-    def _check_inputs(
-        self,
-        *,
-        namespace: object = None,
-        object_name: object = None,
-        labels: object = None,
-        annotations: object = None,
-        replace: object = None,
-    ) -> list[Problem]:
-        """Check the arguments that most components share."""
-        problems = [*check_namespace(namespace), *check_labels(labels), *check_annotations(annotations)]
-        if object_name is not None and not isinstance(object_name, pulumi.Output):
-            problems += check_object_name(object_name)
-        if replace is not None and not (isinstance(replace, str) and replace == "delete-first"):
-            hint = 'leave it out, or write replace="delete-first"'
-            problems.append(wrong_type("replace", replace, "a way to replace", hint))
-        return problems
 
     def _resolve_target(self, target: object, opts: pulumi.ResourceOptions | None) -> ClusterTarget:
         of_stack = ClusterTarget(
@@ -222,6 +282,16 @@ class Component(pulumi.ComponentResource):
             self._report([problem.below("target") for problem in problems])
             return ClusterTarget()
         return found
+
+
+class ObjectComponent(Component):
+    """Base of components that make one object, called like the component unless `object_name` is given."""
+
+    object_name: str | pulumi.Output[str]
+    _registered_outputs = ("object_name",)
+
+    def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
+        self.object_name = name if arguments["object_name"] is None else arguments["object_name"]
 
 
 def label_of(component: object, name: object) -> str:
@@ -262,6 +332,11 @@ def _sendable(inputs: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in inputs.items()
         if isinstance(value, (bool, pulumi.Output)) or (isinstance(value, str) and is_text(value))
     }
+
+
+def _is_judged(manifest: Mapping[str, Any]) -> bool:
+    """Tell whether API servers have rules of their own for an object: it is of the group of devices."""
+    return str(manifest["apiVersion"]).startswith(_JUDGED_GROUP)
 
 
 def _without_outputs(value: Any) -> Any:

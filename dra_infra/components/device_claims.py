@@ -19,8 +19,9 @@ from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
+from dra_infra.specs.device_classes import check_known_gates
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.object_names import check_component_name, name_by_content
+from dra_infra.specs.object_names import check_component_name, check_metadata, name_by_content
 from dra_infra.specs.request_records import class_name_of
 from dra_infra.specs.requests import ClassRef, Constraint, DeviceRequest
 
@@ -38,7 +39,7 @@ class DeviceClaimComponent(Component):
 
     def __init__(self, name: str, common: ClaimArgs) -> None:
         super().__init__(name, inputs={}, target=common.get("target"), opts=common.get("opts"))
-        self._common = self._judge_secrets(common, self._check_common)
+        self._common = self._judge_secrets(common, check_metadata)
 
     def _make(
         self,
@@ -70,14 +71,14 @@ class DeviceClaimComponent(Component):
         self.namespace = namespace if namespace is not None else ""
         found: list[Problem] = [
             *(check_component_name(name) if object_name is None else ()),
-            *self._check_common(common),
+            *check_metadata(common),
             *problems,
         ]
         found += self._object_options.check(self._kinds, named_by_content=object_name is None)
         self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
         try:
             pins = self._pins(common.get("driver_release"))
-            found += self._unknown_gates(pins, common.get("driver_gates"))
+            found += check_known_gates(pins, common.get("driver_gates"))
         except InvalidSpecError as error:
             found += error.problems
             pins = newest()
@@ -123,11 +124,6 @@ class DeviceClaimComponent(Component):
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
-
-    def _check_common(self, common: Mapping[str, Any]) -> list[Problem]:
-        """The problems of what the object's metadata is made of, and of how it is replaced."""
-        names = ("namespace", "object_name", "labels", "annotations", "replace")
-        return self._check_inputs(**{name: common.get(name) for name in names})
 
     def _metadata(self, object_name: pulumi.Input[str]) -> dict[str, Any]:
         """Metadata of an object of the claim, which may be several: all get the same labels and annotations."""

@@ -6,20 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from dra_infra.components.component import Component, present, reports_unknown_arguments
-from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.components.report import warn
-from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.components.component import ObjectComponent, compiled_by
+from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.device_classes import NVIDIA_DRIVER, compile_class
+from dra_infra.specs.device_classes import NVIDIA_DRIVER, plan_device_class
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.requests import NamedClass
 from dra_infra.target import ClusterTarget
 
 
-class GpuDeviceClass(Component, NamedClass):
+class GpuDeviceClass(ObjectComponent, NamedClass):
     """A DeviceClass: the GPUs of one driver that pass a selector, under a name that claims refer to.
 
     A class is cluster-scoped and its spec can change in place; claims that are already allocated keep their devices.
@@ -52,7 +48,9 @@ class GpuDeviceClass(Component, NamedClass):
 
     object_name: str | pulumi.Output[str]
 
-    @reports_unknown_arguments
+    _registered_inputs = ("driver",)
+
+    @compiled_by(plan_device_class)
     def __init__(
         self,
         name: str,
@@ -68,51 +66,10 @@ class GpuDeviceClass(Component, NamedClass):
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(name, inputs={"driver": driver}, target=target, opts=opts)
-        given = self._judge_secrets(
-            {"object_name": object_name, "labels": labels, "annotations": annotations},
-            lambda judged: self._check_inputs(**judged),
-        )
-        object_name, labels, annotations = given.values()
-        self.object_name = object_name if object_name is not None else name  # type: ignore[assignment]  # Input is wider
-        problems = self._check_inputs(**given)
-        if object_name is None:
-            problems += check_object_name(name, path="name")
-        problems += self._object_options.check(("DeviceClass",))
-        problems += self._object_options.check_import(self.object_name)
-        warnings: list[Problem] = []
-        try:
-            pins = self._pins(driver_release)
-            problems += self._unknown_gates(pins, driver_gates)
-            spec = compile_class(
-                select,
-                driver=driver,
-                configs=configs,
-                extended_resource_name=extended_resource_name,
-                pins=pins,
-                gates=driver_gates,
-                warnings=warnings,
-            )
-        except InvalidSpecError as error:
-            problems += error.problems
-        if problems or self._broken:
-            self._report(problems)
-            self.register_outputs({})
-            return
-        self.selects = (driver, "gpu") if driver == NVIDIA_DRIVER else None
-        self.configs = tuple(configs)
-        self.extended_resource_name = extended_resource_name
-        manifest = {
-            **DeviceClass(spec=spec).to_manifest(),
-            "metadata": present({"name": self.object_name, "labels": labels, "annotations": annotations}),
-        }
-        if not self._is_accepted(manifest):
-            self.register_outputs({})
-            return
-        if driver_release is not None:
-            # Advice on the object is for the stack's release, and cannot tell what another one does.
-            warn(self, self.label, warnings)
-        child = KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self))
-        self.resources = {"DeviceClass": child}
-        self.register_outputs({"objectName": self.object_name})
+    ) -> None: ...
+
+    def _check_options(self) -> list[Problem]:
+        return [
+            *self._object_options.check(("DeviceClass",)),
+            *self._object_options.check_import(self.object_name),
+        ]

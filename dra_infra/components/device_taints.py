@@ -7,14 +7,12 @@ from typing import Literal
 
 import pulumi
 
-from dra_infra.components.component import Component, present, reports_unknown_arguments
-from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.specs.device_taints import check_taint_rule, compile_taint_rule
-from dra_infra.specs.object_names import check_object_name
+from dra_infra.components.component import ObjectComponent, compiled_by
+from dra_infra.specs.device_taints import plan_device_taint
 from dra_infra.target import ClusterTarget
 
 
-class DeviceTaint(Component):
+class DeviceTaint(ObjectComponent):
     """A DeviceTaintRule: devices that are kept from pods, or whose pods are evicted, for as long as the rule is there.
 
     It needs the gate DRADeviceTaintRules, which is on by default from Kubernetes 1.37. A pod that the effect `NoExecute` evicts is
@@ -41,9 +39,7 @@ class DeviceTaint(Component):
         ```
     """
 
-    object_name: str | pulumi.Output[str]
-
-    @reports_unknown_arguments
+    @compiled_by(plan_device_taint)
     def __init__(
         self,
         name: str,
@@ -59,32 +55,4 @@ class DeviceTaint(Component):
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
-        given = self._judge_secrets(
-            {"object_name": object_name, "labels": labels, "annotations": annotations},
-            lambda judged: self._check_inputs(**judged),
-        )
-        self.object_name = name if object_name is None else given["object_name"]
-        selector = {"driver": driver, "pool": pool, "device": device}
-        taint = {"key": key, "value": value, "effect": effect}
-        self._report(
-            [
-                *self._check_inputs(**given),
-                *(check_object_name(name, path="name") if object_name is None else ()),
-                *check_taint_rule({**selector, **taint}, self.target),
-            ]
-        )
-        if self._broken or self.target.kubernetes is None:
-            self.register_outputs({})
-            return
-        metadata = present(
-            {"name": self.object_name, "labels": given["labels"], "annotations": given["annotations"]}
-        )
-        manifest = compile_taint_rule(taint, selector, metadata, release=self.target.releases[0])
-        if not self._is_accepted(manifest):
-            self.register_outputs({})
-            return
-        child = KubernetesObject(name, manifest, pulumi.ResourceOptions(parent=self))
-        self.resources = {"DeviceTaintRule": child}
-        self.register_outputs({"objectName": self.object_name})
+    ) -> None: ...

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pulumi
 
-from dra_infra.components.component import Component, present, reports_unknown_arguments
-from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.specs.arguments import is_list
-from dra_infra.specs.guardrails import Rules, check_rules, compile_guardrails
-from dra_infra.specs.object_names import check_object_name
+from dra_infra.components.component import Component, compiled_by
+from dra_infra.specs.guardrails import plan_guardrails
 from dra_infra.specs.requests import NamedClass
 from dra_infra.target import ClusterTarget
 
@@ -52,7 +48,7 @@ class GpuGuardrails(Component):
         ```
     """
 
-    @reports_unknown_arguments
+    @compiled_by(plan_guardrails)
     def __init__(
         self,
         name: str,
@@ -71,66 +67,4 @@ class GpuGuardrails(Component):
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
-        written = {"labels": labels, "annotations": annotations}
-        given = self._judge_secrets(written, lambda judged: self._check_inputs(**judged))
-        rules = Rules(
-            classes=_named({} if classes is None else classes),
-            most_devices=most_devices,
-            all_devices=all_devices,
-            admin_access=admin_access,
-            admin_label=admin_label,
-            config_drivers=config_drivers,
-            without_device_plugin=without_device_plugin,
-            extended_resources=_extended(classes, {} if extended_resources is None else extended_resources),
-            host_paths={} if host_paths is None else host_paths,
-            node_access=node_access,
-        )
-        self._report(
-            [
-                *check_object_name(name, path="name"),
-                *self._check_inputs(**given),
-                *check_rules(rules),
-            ]
-        )
-        if self._broken:
-            self.register_outputs({})
-            return
-        made: dict[str, pulumi.Resource] = {}
-        before: list[pulumi.Resource] = []
-        for manifest in compile_guardrails(name, rules, present(given)):
-            called = manifest["metadata"]["name"]
-            options = pulumi.ResourceOptions(parent=self, depends_on=before or None)
-            child = KubernetesObject(called, manifest, options)
-            made[f"{manifest['kind']} {called.removeprefix(f'{name}-')}"] = child
-            # Each policy is followed by its binding.
-            before = [] if before else [child]
-        self.resources = made
-        self.register_outputs({})
-
-
-def _named(classes: Any) -> Any:
-    """Classes by their names; what is none is left for the checks."""
-    if not isinstance(classes, Mapping):
-        return classes
-    return {
-        namespace: [each.object_name if isinstance(each, NamedClass) else each for each in allowed]
-        if is_list(allowed)
-        else allowed
-        for namespace, allowed in classes.items()
-    }
-
-
-def _extended(classes: Any, given: Any) -> Any:
-    """Extended resource names with the names of their classes; what is none is left for the checks."""
-    if not isinstance(given, Mapping):
-        return given
-    found = {
-        name: [each.object_name if isinstance(each, NamedClass) else each] for name, each in given.items()
-    }
-    allowed = [each for each in classes.values() if is_list(each)] if isinstance(classes, Mapping) else []
-    for each in (*(each for listed in allowed for each in listed), *given.values()):
-        if isinstance(each, NamedClass) and each.extended_resource_name is not None:
-            found.setdefault(each.extended_resource_name, []).append(each.object_name)
-    return found
+    ) -> None: ...

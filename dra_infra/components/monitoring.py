@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
 
 import pulumi
 
-from dra_infra.components.component import Component, present, reports_unknown_arguments
-from dra_infra.components.kubernetes_object import KubernetesObject
-from dra_infra.errors import Problem
-from dra_infra.specs.arguments import check_merged
-from dra_infra.specs.monitoring import Watching, check_name, check_watching, compile_monitoring
+from dra_infra.components.component import Component, compiled_by
+from dra_infra.specs.monitoring import plan_monitoring
 from dra_infra.specs.node_plugin.daemon_set import METRICS_PORT
 from dra_infra.target import ClusterTarget
-
-_SIDECAR: Final = {"grafana_dashboard": "1"}
 
 
 class GpuMonitoring(Component):
@@ -56,7 +49,7 @@ class GpuMonitoring(Component):
         ```
     """
 
-    @reports_unknown_arguments
+    @compiled_by(plan_monitoring)
     def __init__(
         self,
         name: str,
@@ -75,45 +68,4 @@ class GpuMonitoring(Component):
         annotations: Mapping[str, pulumi.Input[str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
-        shared = {"namespace": namespace, "labels": labels, "annotations": annotations}
-        plain = Watching(
-            thresholds={} if thresholds is None else thresholds,
-            severities={} if severities is None else severities,
-            without=without,
-            jobs={} if jobs is None else jobs,
-            runbooks=runbooks,
-            plugin_port=plugin_port,
-        )
-
-        def watching_of(arguments: Mapping[str, Any]) -> Watching:
-            return replace(plain, **{key: each for key, each in arguments.items() if key not in shared})
-
-        def check(arguments: Mapping[str, Any]) -> list[Problem]:
-            common = {key: arguments[key] for key in shared}
-            return [
-                *self._check_inputs(**common),
-                *check_merged("labels", common["labels"]),
-                *check_watching(watching_of(arguments)),
-            ]
-
-        written = {
-            **shared,
-            "plugin_namespaces": plugin_namespaces,
-            "selected_by": {} if selected_by is None else selected_by,
-            "dashboard": _SIDECAR if dashboard is None else dashboard,
-        }
-        given = self._judge_secrets(written, check)
-        self._report([*check_name(name), *check(given)])
-        if self._broken:
-            self.register_outputs({})
-            return
-        made: dict[str, pulumi.Resource] = {}
-        metadata = present({key: given[key] for key in shared})
-        for manifest in compile_monitoring(name, watching_of(given), self.target.releases[-1], metadata):
-            called = manifest["metadata"]["name"]
-            child = KubernetesObject(called, manifest, pulumi.ResourceOptions(parent=self))
-            made[f"{manifest['kind']} {called}"] = child
-        self.resources = made
-        self.register_outputs({})
+    ) -> None: ...

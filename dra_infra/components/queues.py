@@ -12,7 +12,7 @@ from dra_infra.catalog.workload_kinds import QUEUE_LABEL
 from dra_infra.components.component import Component, has_outputs, present, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import mappings_of_run, warn
-from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.queues import (
     VERSION,
     CapacitySource,
@@ -101,7 +101,7 @@ class KueueQueue(Component):
 
         def check(given: Mapping[str, Any]) -> list[Any]:
             return [
-                *self._check_inputs(**{key: given[key] for key in shared}),
+                *check_metadata(given),
                 *check_queue({**plain, **given}, self.target),
             ]
 

@@ -18,7 +18,7 @@ from dra_infra.components.roles import GpuRoles
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.pod_security import Level
 from dra_infra.specs.arguments import check_namespace, wrong_type
-from dra_infra.specs.object_names import check_object_name
+from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.pod_security import PodSecurity
 from dra_infra.specs.requests import NamedClass, Toleration
 from dra_infra.specs.roles import DEVICE_READER, OF_TENANTS, binding, check_members, role_name
@@ -104,10 +104,9 @@ class GpuTenant(Component):
         self.templates = {}
 
         def check(given: Mapping[str, Any]) -> list[Problem]:
-            shared = ("namespace", "labels", "annotations")
             space, of_space = given["namespace"], given["namespace_labels"]
             return [
-                *self._check_inputs(**{key: given[key] for key in shared}),
+                *check_metadata(given),
                 *check_namespace_of_tenant(
                     space,
                     of_space,

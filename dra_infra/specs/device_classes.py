@@ -3,20 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from dra_infra.catalog.drivers import DeviceType, Pins, newest
+from dra_infra.catalog.driver_gates import find_unknown_gates
+from dra_infra.catalog.drivers import DeviceType, Pins, newest, read_pins
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceClassSpec, DeviceSelector
+from dra_infra.kubernetes.api.device_class import (
+    CELDeviceSelector,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceSelector,
+)
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver as driver_is
 from dra_infra.specs.arguments import check_driver_name, is_list, shorten, wrong_type
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject, metadata_of
 from dra_infra.specs.config_checks import check_class_configs
 from dra_infra.specs.config_matching import compile_class_configs
 from dra_infra.specs.device_configs import DeviceConfig
+from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.request_records import compile_selectors
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 NVIDIA_DRIVER = "gpu.nvidia.com"
+
+
+def read_driver_release(release: str | None) -> Pins:
+    """Return the driver releases that are meant; the newest for None.
+
+    Raises:
+        InvalidSpecError: `unknown-driver-release`.
+    """
+    try:
+        return read_pins(release or NEWEST_DRIVER)
+    except InvalidSpecError as error:
+        raise InvalidSpecError(
+            [replace(problem, path="driver_release") for problem in error.problems]
+        ) from error
+
+
+def check_known_gates(pins: Pins, gates: Mapping[str, bool] | None) -> list[Problem]:
+    """Return a problem for each of *gates* that the pinned release of NVIDIA's driver does not have."""
+    unknown = find_unknown_gates(pins.releases[NVIDIA_DRIVER].line, gates or ())
+    return [problem.below("driver_gates") for problem in unknown]
+
+
+def plan_device_class(name: str, arguments: Mapping[str, Any], _target: ClusterTarget) -> ComponentPlan:
+    """Turn the arguments of `GpuDeviceClass` into its object.
+
+    Raises:
+        InvalidSpecError: With the problems of `compile_class`, and those of names, labels, driver release and gates.
+    """
+    problems = check_metadata(arguments)
+    if arguments["object_name"] is None:
+        problems += check_object_name(name, path="name")
+    warnings: list[Problem] = []
+    try:
+        pins = read_driver_release(arguments["driver_release"])
+        problems += check_known_gates(pins, arguments["driver_gates"])
+        spec = compile_class(
+            **{key: arguments[key] for key in ("select", "driver", "configs", "extended_resource_name")},
+            pins=pins,
+            gates=arguments["driver_gates"],
+            warnings=warnings,
+        )
+    except InvalidSpecError as error:
+        problems += error.problems
+    if problems:
+        raise InvalidSpecError(problems)
+    driver = arguments["driver"]
+    manifest = {**DeviceClass(spec=spec).to_manifest(), "metadata": metadata_of(name, arguments)}
+    return ComponentPlan(
+        objects=(PlannedObject(key="DeviceClass", name=name, manifest=manifest),),
+        attributes={
+            "selects": (driver, "gpu") if driver == NVIDIA_DRIVER else None,
+            "configs": tuple(arguments["configs"]),
+            "extended_resource_name": arguments["extended_resource_name"],
+        },
+        warnings=tuple(warnings),
+    )
 
 
 def compile_class(

@@ -5,13 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_taints import DeviceTaint as Taint
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.specs.arguments import check_driver_name, shorten, wrong_plain_type
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject, metadata_of
+from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.target import ClusterTarget
+
+
+def plan_device_taint(name: str, arguments: Mapping[str, Any], target: ClusterTarget) -> ComponentPlan:
+    """Turn the arguments of `DeviceTaint` into its object.
+
+    Raises:
+        InvalidSpecError: With the problems of `check_taint_rule`, and those of names and labels.
+    """
+    problems = check_metadata(arguments)
+    if arguments["object_name"] is None:
+        problems += check_object_name(name, path="name")
+    problems += check_taint_rule(arguments, target)
+    if problems:
+        raise InvalidSpecError(problems)
+    manifest = compile_taint_rule(
+        {key: arguments[key] for key in ("key", "value", "effect")},
+        {key: arguments[key] for key in ("driver", "pool", "device")},
+        metadata_of(name, arguments),
+        release=target.releases[0],
+    )
+    return ComponentPlan(objects=(PlannedObject(key="DeviceTaintRule", name=name, manifest=manifest),))
 
 
 def compile_taint_rule(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.specs.arguments import (
@@ -23,8 +23,12 @@ from dra_infra.specs.arguments import (
     shorten,
     wrong_plain_type,
 )
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject
+from dra_infra.specs.object_names import check_metadata, check_object_name
+from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.roles import check_subjects, read_subject
 from dra_infra.specs.tenants import ADMIN_ACCESS
+from dra_infra.target import ClusterTarget
 
 _VERSION: Final = "admissionregistration.k8s.io/v1"
 _BRIDGE: Final = "deviceclass.resource.kubernetes.io/"
@@ -67,6 +71,65 @@ class Rules:
         named = dict.fromkeys((*self.classes, *(self.without_device_plugin or ()), *self.host_paths))
         exempt = self.node_access or ()
         return {space: list(self.host_paths.get(space, ())) for space in named if space not in exempt}
+
+
+def plan_guardrails(name: str, arguments: Mapping[str, Any], _target: ClusterTarget) -> ComponentPlan:
+    """Turn the arguments of `GpuGuardrails` into policies, each with its binding.
+
+    Raises:
+        InvalidSpecError: With the problems of `check_rules`, and those of the name and of labels.
+    """
+    classes, extended = arguments["classes"], arguments["extended_resources"]
+    host_paths = arguments["host_paths"]
+    own = ("most_devices", "all_devices", "admin_access", "admin_label", "config_drivers")
+    rules = Rules(
+        **{key: arguments[key] for key in (*own, "without_device_plugin", "node_access")},
+        classes=_named({} if classes is None else classes),
+        extended_resources=_extended(classes, {} if extended is None else extended),
+        host_paths={} if host_paths is None else host_paths,
+    )
+    problems = [
+        *check_object_name(name, path="name"),
+        *check_metadata(arguments),
+        *check_rules(rules),
+    ]
+    if problems:
+        raise InvalidSpecError(problems)
+    shared = {key: arguments[key] for key in ("labels", "annotations") if arguments[key] is not None}
+    objects: list[PlannedObject] = []
+    for manifest in compile_guardrails(name, rules, shared):
+        called = manifest["metadata"]["name"]
+        key = f"{manifest['kind']} {called.removeprefix(f'{name}-')}"
+        # Each policy is followed by its binding.
+        after = (objects[-1].key,) if len(objects) % 2 else ()
+        objects.append(PlannedObject(key=key, name=called, manifest=manifest, after=after))
+    return ComponentPlan(objects=tuple(objects))
+
+
+def _named(classes: Any) -> Any:
+    """Classes by their names; what is none is left for the checks."""
+    if not isinstance(classes, Mapping):
+        return classes
+    return {
+        namespace: [each.object_name if isinstance(each, NamedClass) else each for each in allowed]
+        if is_list(allowed)
+        else allowed
+        for namespace, allowed in classes.items()
+    }
+
+
+def _extended(classes: Any, given: Any) -> Any:
+    """Extended resource names with the names of their classes; what is none is left for the checks."""
+    if not isinstance(given, Mapping):
+        return given
+    found = {
+        name: [each.object_name if isinstance(each, NamedClass) else each] for name, each in given.items()
+    }
+    allowed = [each for each in classes.values() if is_list(each)] if isinstance(classes, Mapping) else []
+    for each in (*(each for listed in allowed for each in listed), *given.values()):
+        if isinstance(each, NamedClass) and each.extended_resource_name is not None:
+            found.setdefault(each.extended_resource_name, []).append(each.object_name)
+    return found
 
 
 def compile_guardrails(name: str, rules: Rules, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:

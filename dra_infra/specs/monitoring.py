@@ -10,10 +10,10 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
-from dra_infra.errors import Problem
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.output.wording import nearest
@@ -27,11 +27,15 @@ from dra_infra.specs.arguments import (
     wrong_plain_type,
     wrong_type,
 )
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject
 from dra_infra.specs.metrics import PLUGIN, SEVERITIES, alerts, fill, metrics, metrics_of, panels
+from dra_infra.specs.object_names import check_metadata
+from dra_infra.target import ClusterTarget
 
 _VERSION: Final = "monitoring.coreos.com/v1"
 _PLUGIN_LABEL: Final = {"app.kubernetes.io/name": PLUGIN}
 _PORT: Final = "metrics"
+_SIDECAR: Final = {"grafana_dashboard": "1"}
 _JOB: Final = re.compile(r"[A-Za-z0-9_./:-]{1,200}")
 _ADDRESS: Final = re.compile(r"https?://[^\s\"#]+")
 _MOST_PORT: Final = 65535
@@ -66,6 +70,35 @@ class Watching:
     plugin_port: int = 8080
     selected_by: Mapping[str, Any] = field(default_factory=dict)
     dashboard: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_monitoring(name: str, arguments: Mapping[str, Any], target: ClusterTarget) -> ComponentPlan:
+    """Turn the arguments of `GpuMonitoring` into its objects, with the names of metrics of the target's newest minor.
+
+    Raises:
+        InvalidSpecError: With the problems of `check_watching`, and those of the name and of labels.
+    """
+    own = {each.name: arguments[each.name] for each in fields(Watching)}
+    # None is an argument that is left out.
+    for key in ("thresholds", "severities", "jobs", "selected_by"):
+        own[key] = {} if own[key] is None else own[key]
+    own["dashboard"] = _SIDECAR if own["dashboard"] is None else own["dashboard"]
+    watching = Watching(**own)
+    problems = [
+        *check_name(name),
+        *check_metadata(arguments),
+        *check_merged("labels", arguments["labels"]),
+        *check_watching(watching),
+    ]
+    if problems:
+        raise InvalidSpecError(problems)
+    shared = ("namespace", "labels", "annotations")
+    metadata = {key: arguments[key] for key in shared if arguments[key] is not None}
+    objects = []
+    for manifest in compile_monitoring(name, watching, target.releases[-1], metadata):
+        called = manifest["metadata"]["name"]
+        objects.append(PlannedObject(key=f"{manifest['kind']} {called}", name=called, manifest=manifest))
+    return ComponentPlan(objects=tuple(objects))
 
 
 def compile_monitoring(

@@ -14,7 +14,14 @@ from typing import Any
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.specs.arguments import shorten, wrong_type
+from dra_infra.specs.arguments import (
+    check_annotations,
+    check_labels,
+    check_namespace,
+    is_output,
+    shorten,
+    wrong_type,
+)
 
 
 def hash_spec(spec: Mapping[str, Any]) -> str:
@@ -52,6 +59,22 @@ def check_object_name(name: object, *, path: str = "object_name") -> Iterator[Pr
         message = f"{shorten(name)} is not a DNS subdomain name"
         hint = f"use lower-case letters, digits, '-' and '.', such as {_suggest(name)!r}"
         yield Problem(path=path, code="invalid-name", message=message, hint=hint)
+
+
+def check_metadata(arguments: Mapping[str, Any]) -> list[Problem]:
+    """Check the arguments that most components share, as far as there are any: what metadata is made of, and `replace`."""
+    problems = [
+        *check_namespace(arguments.get("namespace")),
+        *check_labels(arguments.get("labels")),
+        *check_annotations(arguments.get("annotations")),
+    ]
+    object_name, replace = arguments.get("object_name"), arguments.get("replace")
+    if object_name is not None and not is_output(object_name):
+        problems += check_object_name(object_name)
+    if replace is not None and not (isinstance(replace, str) and replace == "delete-first"):
+        hint = 'leave it out, or write replace="delete-first"'
+        problems.append(wrong_type("replace", replace, "a way to replace", hint))
+    return problems
 
 
 def _suggest(name: str) -> str:

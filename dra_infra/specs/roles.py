@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.catalog.personas import personas, rules_of, rules_of_driver
-from dra_infra.errors import Problem
+from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import is_list, shorten, wrong_plain_type, wrong_type
+from dra_infra.specs.component_plans import ComponentPlan, PlannedObject
+from dra_infra.specs.object_names import check_metadata, check_object_name
+from dra_infra.target import ClusterTarget
 
 GROUP: Final = "rbac.authorization.k8s.io"
 _VERSION: Final = f"{GROUP}/v1"
@@ -22,6 +25,54 @@ DEVICE_READER: Final = "device-reader"
 
 _ACCOUNT: Final = re.compile(r"(?P<namespace>[^/]*)/(?P<name>.*)", re.DOTALL)
 _HINT: Final = 'write "user:alice@example.com", "group:vision" or "serviceaccount:ci/runner"'
+
+
+def plan_roles(name: str, arguments: Mapping[str, Any], target: ClusterTarget) -> ComponentPlan:
+    """Turn the arguments of `GpuRoles` into ClusterRoles, and a binding of each that has members.
+
+    Raises:
+        InvalidSpecError: With the problems of `check_members`, and those of drivers, the name and labels.
+    """
+    members, drivers = arguments["members"], arguments["drivers"]
+    problems = [
+        *check_object_name(name, path="name"),
+        *check_metadata(arguments),
+        *check_members(members, OF_CLUSTER),
+        *_check_drivers(drivers),
+    ]
+    if problems:
+        raise InvalidSpecError(problems)
+    metadata = {key: arguments[key] for key in ("labels", "annotations") if arguments[key] is not None}
+    # A rule for what an older server does not have gives nothing there.
+    minor = int(target.minors[-1].partition(".")[2])
+    roles = roles_of_personas(name, metadata)
+    roles |= {driver_key(each): role_of_driver(name, each, minor, metadata) for each in drivers or {}}
+    subjects_of = {
+        **(members or {}),
+        **{driver_key(each): subjects for each, subjects in (drivers or {}).items()},
+    }
+    bindings = {
+        key: binding(role_name(name, key), role_name(name, key), subjects, metadata)
+        for key, subjects in subjects_of.items()
+    }
+    return ComponentPlan(
+        objects=(
+            *(
+                PlannedObject(key=f"ClusterRole {key}", name=f"{name}-{key}", manifest=manifest)
+                for key, manifest in roles.items()
+            ),
+            *(
+                PlannedObject(
+                    key=f"ClusterRoleBinding {key}",
+                    name=f"{name}-{key}",
+                    manifest=manifest,
+                    after=(f"ClusterRole {key}",),
+                )
+                for key, manifest in bindings.items()
+            ),
+        ),
+        attributes={"roles": {key: role_name(name, key) for key in roles}},
+    )
 
 
 def role_name(component: str, persona: str) -> str:
@@ -127,3 +178,17 @@ def check_subjects(subjects: object, path: str) -> Iterator[Problem]:
         elif read_subject(each) is None:
             message = f"{shorten(each)} names no user, group or service account"
             yield Problem(path=f"{path}[{number}]", code="invalid-name", message=message, hint=_HINT)
+
+
+def _check_drivers(drivers: object) -> list[Problem]:
+    """Problems of the argument `drivers`: `wrong-type`, `invalid-name`."""
+    hint = 'write drivers={"gpu.acme.example": ["serviceaccount:acme/plugin"]}'
+    if drivers is not None and not isinstance(drivers, Mapping):
+        return [wrong_plain_type("drivers", drivers, "a mapping of drivers to subjects", hint)]
+    problems: list[Problem] = []
+    for driver, subjects in (drivers or {}).items():
+        if not (isinstance(driver, str) and names.is_driver_name(driver)):
+            message = f"{shorten(driver)} is not the name of a DRA driver"
+            problems.append(Problem(path="drivers", code="invalid-name", message=message, hint=hint))
+        problems += check_subjects(subjects, f"drivers[{shorten(driver)}]")
+    return problems
