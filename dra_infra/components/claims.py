@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
-
-import pulumi
+from dataclasses import replace
+from typing import Unpack
 
 from dra_infra.components.arguments import ClaimArgs, takes
-from dra_infra.components.component import present, reports_unknown_arguments
+from dra_infra.components.component import compiled_by
 from dra_infra.components.device_claims import DeviceClaimComponent
-from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.claims import SHORTHAND_REQUEST
+from dra_infra.specs.claims import AskedDevices, ask_for_devices
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
 
@@ -20,7 +18,7 @@ from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceReque
 class _RequestedDevices(DeviceClaimComponent):
     """Base of `GpuClaim` and `GpuClaimTemplate`, which take the same arguments."""
 
-    @reports_unknown_arguments
+    @compiled_by(ask_for_devices)
     @takes(ClaimArgs)
     def __init__(
         self,
@@ -37,26 +35,7 @@ class _RequestedDevices(DeviceClaimComponent):
         constraints: Sequence[Constraint] = (),
         configs: Sequence[DeviceConfig] = (),
         **common: Unpack[ClaimArgs],
-    ) -> None:
-        super().__init__(name, common)
-        shorthand = {
-            "device_class": device_class,
-            "count": count,
-            "select": select,
-            "first_available": first_available,
-            "tolerations": tolerations,
-            "capacity": capacity,
-            "admin_access": admin_access,
-        }
-        asked, problems = _choose_requests(requests, shorthand)
-        self._make(
-            asked,
-            constraints,
-            configs,
-            problems=problems,
-            shorthand=requests is None,
-            shared=self._shared,
-        )
+    ) -> None: ...
 
 
 class GpuClaim(_RequestedDevices):
@@ -65,7 +44,8 @@ class GpuClaim(_RequestedDevices):
     Arguments and outputs are those of `GpuClaimTemplate`.
     """
 
-    _shared = True
+    def _make(self, asked: AskedDevices) -> None:
+        super()._make(replace(asked, shared=True))
 
 
 class GpuClaimTemplate(_RequestedDevices):
@@ -113,35 +93,3 @@ class GpuClaimTemplate(_RequestedDevices):
         k8s.batch.v1.Job("train", spec={"template": {"spec": trainer.attach(pod_spec)}})
         ```
     """
-
-
-def _choose_requests(
-    requests: Any, shorthand: Mapping[str, Any]
-) -> tuple[Sequence[DeviceRequest], list[Problem]]:
-    if requests is None:
-        return [DeviceRequest(SHORTHAND_REQUEST, **present(shorthand))], []
-    problems = [
-        Problem(
-            path=name,
-            code="shorthand-with-requests",
-            message=f"{name} is given beside requests",
-            hint=f"say it in each DeviceRequest, or leave requests out: requests=[dra.DeviceRequest(..., {name}=...)]",
-        )
-        for name, value in shorthand.items()
-        if value is not None
-    ]
-    if isinstance(requests, pulumi.Output) or not isinstance(requests, Sequence) or isinstance(requests, str):
-        kind = "a Pulumi Output" if isinstance(requests, pulumi.Output) else type(requests).__name__
-        message = f"{kind} is not a list of DeviceRequest"
-        hint = "requests decide the structure: give a plain list"
-        return [], [*problems, Problem(path="requests", code="wrong-type", message=message, hint=hint)]
-    if not requests:
-        problems.append(
-            Problem(
-                path="requests",
-                code="missing-argument",
-                message="no device is asked for",
-                hint='write requests=[dra.DeviceRequest("gpu", device_class=...)]',
-            )
-        )
-    return requests, problems

@@ -89,7 +89,8 @@ def compiled_by(plan: Callable[..., Any]) -> Callable[[_Init], _Init]:
         def construct(self: Component, name: Any, **given: Any) -> None:
             # Python's own words for an argument that is missing.
             signature(self, name, **given)
-            self._construct(name, {**defaults, **given}, inputs, plan)
+            self._input_arguments = inputs
+            self._construct(name, {**defaults, **given}, plan)
 
         return reports_unknown_arguments(construct)  # type: ignore[return-value]  # as above
 
@@ -106,6 +107,9 @@ class Component(pulumi.ComponentResource):
     resources: Mapping[str, pulumi.Resource]
     _misspelt: Sequence[Problem] = ()
     """Problems of the call itself, reported before the arguments are looked at."""
+
+    _input_arguments: Sequence[str]
+    """Names of the arguments that are Pulumi inputs, or hold some."""
 
     _registered_inputs: ClassVar[tuple[str, ...]] = ()
     _registered_outputs: ClassVar[tuple[str, ...]] = ()
@@ -127,16 +131,14 @@ class Component(pulumi.ComponentResource):
         self,
         name: str,
         arguments: Mapping[str, Any],
-        inputs: Sequence[str],
-        plan: Callable[[str, Mapping[str, Any], ClusterTarget], ComponentPlan],
+        plan: Callable[..., Any],
     ) -> None:
         """Register the component and its objects; with problems, report them all and make no object.
 
         Args:
             name: Name of the component.
             arguments: All of them, by name.
-            inputs: Names of those that are Pulumi inputs, or hold some.
-            plan: Compiles name, arguments and target.
+            plan: Compiles name, arguments and target to a `ComponentPlan`.
         """
         Component.__init__(
             self,
@@ -149,7 +151,7 @@ class Component(pulumi.ComponentResource):
         if "driver_release" in given:
             given["driver_release"] = given["driver_release"] or self._stack_setting("driver")
         given |= self._judge_secrets(
-            {key: arguments[key] for key in inputs},
+            {key: arguments[key] for key in self._input_arguments},
             refusals_of(lambda judged: plan(name, {**given, **judged}, self.target)),
         )
         self._show(name, given)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pulumi
 
-from dra_infra.catalog.drivers import newest
+from dra_infra.catalog.drivers import Pins, newest
 from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs
 from dra_infra.components.component import Component, depending_on, has_outputs, present
@@ -18,18 +17,19 @@ from dra_infra.components.report import classes_elsewhere_of_run, failing_output
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.specs.attachments import choose_containers
-from dra_infra.specs.claims import SHORTHAND_REQUEST, compile_claim, leaves_of
+from dra_infra.specs.claims import SHORTHAND_REQUEST, AskedDevices, compile_claim, leaves_of
+from dra_infra.specs.component_plans import metadata_of
 from dra_infra.specs.device_classes import check_known_gates
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_component_name, check_metadata, name_by_content
 from dra_infra.specs.request_records import class_name_of
-from dra_infra.specs.requests import ClassRef, Constraint, DeviceRequest
+from dra_infra.specs.requests import ClassRef, DeviceRequest
 
 PodSpec = TypeVar("PodSpec")
 
 
 class DeviceClaimComponent(Component):
-    """Base of all claims and claim templates; a subclass takes the arguments and calls `_make`."""
+    """Base of all claims and claim templates; its function of `specs` says what devices are asked for."""
 
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
@@ -37,98 +37,102 @@ class DeviceClaimComponent(Component):
     object_name: str | pulumi.Output[str]
     namespace: str | pulumi.Output[str]
 
-    def __init__(self, name: str, common: ClaimArgs) -> None:
-        super().__init__(name, inputs={}, target=common.get("target"), opts=common.get("opts"))
+    def _construct(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        plan: Callable[..., Any],
+    ) -> None:
+        """Register the claim for what *plan* makes of arguments, target and driver releases: `AskedDevices`."""
+        self._begin(name, {key: arguments[key] for key in ClaimArgs.__annotations__})
+        try:
+            pins: Pins | None = self._pins(arguments["driver_release"])
+        except InvalidSpecError:
+            # `_make` reports it; the rest is still checked.
+            pins = None
+        self._make(plan(arguments, self.target, pins))
+
+    def _begin(self, name: str, common: Mapping[str, Any]) -> None:
+        """Register the component, with those of its arguments that all claims have."""
+        Component.__init__(self, name, inputs={}, target=common["target"], opts=common["opts"])
         self._common = self._judge_secrets(common, check_metadata)
 
-    def _make(
-        self,
-        asked: Sequence[DeviceRequest],
-        constraints: Sequence[Constraint] = (),
-        configs: Sequence[DeviceConfig] = (),
-        *,
-        problems: Sequence[Problem] = (),
-        shorthand: bool = False,
-        shared: bool = False,
-        arguments: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """Compile what is asked for, and register the object; with problems, report them all and register none.
-
-        Args:
-            asked: The requests.
-            constraints: What the devices share or must not share.
-            configs: How drivers set the devices up.
-            problems: What was found wrong with the arguments before.
-            shorthand: Whether the user wrote the only request as arguments of the component.
-            shared: Whether to make one ResourceClaim for all pods instead of a template.
-            arguments: What paths begin with, and the argument of the component that it stands for; first match counts.
-        """
-        self._shared = shared
-        name, common = self._component_name, self._common
-        namespace, object_name = common.get("namespace"), common.get("object_name")
-        self._delete_first = common.get("replace") == "delete-first"
+    def _make(self, asked: AskedDevices) -> None:
+        """Compile what is asked for, and register the object; with problems, report them all and register none."""
+        self._shared = asked.shared
+        name, namespace, object_name = (
+            self._component_name,
+            self._common["namespace"],
+            self._common["object_name"],
+        )
+        self._delete_first = self._common["replace"] == "delete-first"
         self.object_name = object_name if object_name is not None else name
         self.namespace = namespace if namespace is not None else ""
-        found: list[Problem] = [
-            *(check_component_name(name) if object_name is None else ()),
-            *check_metadata(common),
-            *problems,
-        ]
-        found += self._object_options.check(self._kinds, named_by_content=object_name is None)
-        self._requests = tuple(str(getattr(request, "name", "")) for request in asked)
-        try:
-            pins = self._pins(common.get("driver_release"))
-            found += check_known_gates(pins, common.get("driver_gates"))
-        except InvalidSpecError as error:
-            found += error.problems
-            pins = newest()
-        warnings: list[Problem] = []
-        try:
-            spec = compile_claim(
-                asked,
-                constraints,
-                configs,
-                target=self.target,
-                pins=pins,
-                gates=common.get("driver_gates"),
-                shorthand=shorthand,
-                warnings=warnings,
-            )
-        except InvalidSpecError as error:
-            found += [_in_terms_of(arguments, problem) for problem in error.problems]
-        if found or self._broken:
-            self._report(list(dict.fromkeys(found)))
-            self.register_outputs({})
-            return
-        claim_spec = _put_inputs(spec.to_manifest(), asked, configs)
-        immutable = self._judge_secrets(
-            claim_spec if shared else {"spec": claim_spec},
-            lambda judged: self._problems_of({"apiVersion": API_VERSION, "kind": self._kind, "spec": judged}),
+        self._requests = asked.request_names or tuple(
+            str(getattr(request, "name", "")) for request in asked.requests
         )
-        if object_name is None:
-            self.object_name = _named(name, immutable)
-        if wrong := self._object_options.check_import(self.object_name, namespace):
-            self._report(wrong)
+        warnings: list[Problem] = []
+        manifest = self._compile(asked, warnings)
+        if manifest is None or not self._is_accepted(manifest):
             self.register_outputs({})
             return
-        metadata = self._metadata(self.object_name)
-        manifest = {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
-        if not self._is_accepted(manifest):
-            self.register_outputs({})
-            return
-        if common.get("driver_release") is not None:
+        if self._common["driver_release"] is not None:
             # Advice on the object is for the stack's release, and cannot tell what another one does.
-            warn(self, self.label, [_in_terms_of(arguments, problem) for problem in warnings])
-        child = KubernetesObject(name, manifest, self._child_options(asked))
+            warn(self, self.label, [_in_terms_of(asked.arguments, problem) for problem in warnings])
+        child = KubernetesObject(name, manifest, self._child_options(asked.requests))
         self.resources = {self._kind: child}
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
 
+    def _compile(self, asked: AskedDevices, warnings: list[Problem]) -> dict[str, Any] | None:
+        """Return the object, whose name is set; None after reporting all problems."""
+        name, common = self._component_name, self._common
+        is_named_by_content = common["object_name"] is None
+        problems: list[Problem] = [
+            *(check_component_name(name) if is_named_by_content else ()),
+            *check_metadata(common),
+            *asked.problems,
+            *self._object_options.check(self._kinds, named_by_content=is_named_by_content),
+        ]
+        try:
+            pins = self._pins(common["driver_release"])
+            problems += check_known_gates(pins, common["driver_gates"])
+        except InvalidSpecError as error:
+            problems += error.problems
+            pins = newest()
+        try:
+            spec = compile_claim(
+                asked.requests,
+                asked.constraints,
+                asked.configs,
+                target=self.target,
+                pins=pins,
+                gates=common["driver_gates"],
+                shorthand=asked.shorthand,
+                warnings=warnings,
+            )
+        except InvalidSpecError as error:
+            problems += [_in_terms_of(asked.arguments, problem) for problem in error.problems]
+        if problems or self._broken:
+            self._report(list(dict.fromkeys(problems)))
+            return None
+        claim_spec = _put_inputs(spec.to_manifest(), asked.requests, asked.configs)
+        immutable = self._judge_secrets(
+            claim_spec if asked.shared else {"spec": claim_spec},
+            lambda judged: self._problems_of({"apiVersion": API_VERSION, "kind": self._kind, "spec": judged}),
+        )
+        if is_named_by_content:
+            self.object_name = _named(name, immutable)
+        if wrong := self._object_options.check_import(self.object_name, common["namespace"]):
+            self._report(wrong)
+            return None
+        metadata = self._metadata(self.object_name)
+        return {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+
     def _metadata(self, object_name: pulumi.Input[str]) -> dict[str, Any]:
         """Metadata of an object of the claim, which may be several: all get the same labels and annotations."""
-        shared = {key: self._common.get(key) for key in ("namespace", "labels", "annotations")}
-        return present({"name": object_name, **shared})
+        return metadata_of("", {**self._common, "object_name": object_name})
 
     @property
     def _kind(self) -> str:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from dra_infra.components.arguments import ClaimArgs, takes
-from dra_infra.components.component import reports_unknown_arguments
+from dra_infra.components.component import compiled_by
 from dra_infra.components.device_claims import DeviceClaimComponent
-from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition
-from dra_infra.specs.mig_profiles import MIG_REQUEST, MigWish, Profiles, read_profiles
+from dra_infra.specs.mig_partitions import ask_for_mig_devices
+from dra_infra.specs.mig_profiles import Profiles
 from dra_infra.specs.requests import NamedClass, Toleration
 
 
@@ -67,7 +65,7 @@ class MigPartition(DeviceClaimComponent):
         ```
     """
 
-    @reports_unknown_arguments
+    @compiled_by(ask_for_mig_devices)
     @takes(ClaimArgs)
     def __init__(
         self,
@@ -87,39 +85,4 @@ class MigPartition(DeviceClaimComponent):
         configs: Sequence[DeviceConfig] = (),
         shared: bool = False,
         **common: Unpack[ClaimArgs],
-    ) -> None:
-        super().__init__(name, common)
-        wish = MigWish(
-            profile=profile,
-            profiles=profiles,
-            memory=memory,
-            compute=compute,
-            count=count,
-            gpu=gpu,
-            same_gpu=same_gpu,
-            dynamic=dynamic,
-            device_class=device_class,
-            select=select,
-            tolerations=tolerations,
-        )
-        problems: list[Problem] = []
-        if not isinstance(shared, bool):
-            problems.append(wrong_type("shared", shared, "True or False"))
-        try:
-            pins = self._pins(common.get("driver_release"))
-        except InvalidSpecError:
-            # `_make` reports it; the rest is still checked.
-            pins = None
-        asked = MigRequests((), ())
-        try:
-            asked = compile_mig_partition(
-                wish, target=self.target, pins=pins, gates=common.get("driver_gates")
-            )
-        except InvalidSpecError as error:
-            problems += error.problems
-        # Without requests, nothing can be said of the configs.
-        self._make(*asked, configs if asked.requests else (), problems=problems, shared=shared is True)
-        if not asked.requests:
-            # What pods ask for is still known, so that `attach` has nothing to add.
-            named = read_profiles(wish)[1] if wish.names_profiles else ()
-            self._requests = tuple(str(each.request) for each in named) or (MIG_REQUEST,)
+    ) -> None: ...

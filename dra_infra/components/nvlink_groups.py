@@ -19,7 +19,7 @@ from dra_infra.kubernetes.api import names
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.attachments import choose_containers
-from dra_infra.specs.claims import SHORTHAND_REQUEST
+from dra_infra.specs.claims import SHORTHAND_REQUEST, AskedDevices
 from dra_infra.specs.compute_domains import (
     API_VERSION,
     CHANNEL_REQUEST,
@@ -116,7 +116,7 @@ class NvlinkGroup(DeviceClaimComponent):
         imex_mode: Literal["driverManaged", "hostManaged"] | None = None,
         **common: Unpack[ClaimArgs],
     ) -> None:
-        super().__init__(name, common)
+        self._begin(name, {key: common.get(key) for key in ClaimArgs.__annotations__})
         line = self._line()
         gates = common.get("driver_gates")
         plan, problems = _plan(gpus, on=on, gpu=gpu, gpus_per_pod=gpus_per_pod, line=line, gates=gates)
@@ -134,7 +134,7 @@ class NvlinkGroup(DeviceClaimComponent):
         constraints = plan.constraints if plan else ()
         # Pods of a group have an entry and a label that begin with the component's name, whatever its objects are called.
         named = [*problems, *check_component_name(name)]
-        self._make([asked], constraints, problems=named, shorthand=True)
+        self._make(AskedDevices(requests=[asked], constraints=constraints, problems=named, shorthand=True))
         if plan is None or self._broken:
             return
         self.pods = plan.pods
@@ -221,13 +221,13 @@ class NvlinkGroup(DeviceClaimComponent):
             "",
             nodes=self._plan.pods,
             line=line,
-            gates=self._common.get("driver_gates"),
+            gates=self._common["driver_gates"],
             allocation_mode=allocation_mode,
         )
         # What the pods ask for counts too: pods of a group that has changed need not go where the old ones still are.
         claim = self.object_name if isinstance(self.object_name, str) else None
         self._group = name_by_content(name, {"spec": spec, "pods": self._plan.pods, "claim": claim})
-        given = self._common.get("object_name")
+        given = self._common["object_name"]
         object_name = self._group if given is None else given
         if isinstance(object_name, str):
             self.channel_template = f"{object_name}{_CHANNEL_SUFFIX}"
@@ -249,7 +249,7 @@ class NvlinkGroup(DeviceClaimComponent):
 
     def _line(self) -> str:
         try:
-            pins = self._pins(self._common.get("driver_release"))
+            pins = self._pins(self._common["driver_release"])
         except InvalidSpecError:
             # `_make` says so; everything else is looked at all the same.
             pins = newest()

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Unpack
 
 from dra_infra.components.arguments import ClaimArgs, takes
-from dra_infra.components.component import reports_unknown_arguments
+from dra_infra.components.component import compiled_by
 from dra_infra.components.device_claims import DeviceClaimComponent
-from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.device_configs import Mps, TimeSlicing
 from dra_infra.specs.requests import NamedClass
-from dra_infra.specs.shared_gpus import Across, compile_shared_gpu
+from dra_infra.specs.shared_gpus import Across, ask_for_shared_gpu
 
 
 class SharedGpu(DeviceClaimComponent):
@@ -56,7 +55,7 @@ class SharedGpu(DeviceClaimComponent):
         ```
     """
 
-    @reports_unknown_arguments
+    @compiled_by(ask_for_shared_gpu)
     @takes(ClaimArgs)
     def __init__(
         self,
@@ -70,36 +69,4 @@ class SharedGpu(DeviceClaimComponent):
         memory: str | None = None,
         shares: int | None = None,
         **common: Unpack[ClaimArgs],
-    ) -> None:
-        super().__init__(name, common)
-        problems: list[Problem] = []
-        try:
-            asked = compile_shared_gpu(
-                device_class=device_class,
-                select=select,
-                across=across,
-                consumers=consumers,
-                sharing=sharing,
-                memory=memory,
-                shares=shares,
-                pins=self._pins(common.get("driver_release")),
-                gates=common.get("driver_gates"),
-            )
-        except InvalidSpecError as error:
-            problems += error.problems
-            # The rest of the arguments is still checked: one look fixes all.
-            asked = compile_shared_gpu(device_class=device_class, select=select)
-        self._make(
-            [asked.request],
-            configs=asked.configs,
-            problems=problems,
-            shorthand=True,
-            shared=asked.shared,
-            arguments={
-                "capacity['memory']": "memory",
-                "capacity['shares']": "shares",
-                "capacity": "shares" if memory is None else "memory",
-                "configs[0].sharing": "sharing",
-                "configs[0]": "sharing",
-            },
-        )
+    ) -> None: ...

@@ -7,7 +7,8 @@ go from what people ask for to their records.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
@@ -17,7 +18,7 @@ from dra_infra.kubernetes.api.limits import MAX_ITEMS
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
 from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
 from dra_infra.selectors.attributes import Attribute
-from dra_infra.specs.arguments import check_total, is_list, shorten, too_many, wrong_type
+from dra_infra.specs.arguments import check_total, is_list, is_output, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs
 from dra_infra.specs.config_matching import ConfiguredRequest, compile_claim_configs
 from dra_infra.specs.device_configs import DeviceConfig
@@ -166,6 +167,85 @@ def _check_requests(requests: object, path: str, known: Sequence[str]) -> Iterat
 
 SHORTHAND_REQUEST: Final = "gpu"
 """Name of the one request of a claim that was asked for by `device_class=`, `count=`, `select=`."""
+
+_SHORTHAND: Final = (
+    *("device_class", "count", "select", "first_available", "tolerations", "capacity"),
+    "admin_access",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedDevices:
+    """The devices that a claim component asks for.
+
+    Args:
+        requests: The requests.
+        constraints: What the devices share or must not share.
+        configs: How drivers set the devices up.
+        problems: What is wrong with arguments of the component.
+        shorthand: Whether the user wrote the only request as arguments of the component.
+        shared: Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template.
+        arguments: What paths begin with, and the argument of the component that it stands for; first match counts.
+        request_names: What pods may name, where that is known although there are no requests.
+    """
+
+    requests: Sequence[DeviceRequest]
+    constraints: Sequence[Constraint] = ()
+    configs: Sequence[DeviceConfig] = ()
+    problems: Sequence[Problem] = ()
+    shorthand: bool = False
+    shared: bool = False
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    request_names: tuple[str, ...] = ()
+
+
+def ask_for_devices(arguments: Mapping[str, Any], _target: ClusterTarget, _pins: Pins | None) -> AskedDevices:
+    """Return the devices of `GpuClaimTemplate`: its requests, or the one of its shorthand arguments."""
+    requests = arguments["requests"]
+    chosen, problems = _choose_requests(requests, {name: arguments[name] for name in _SHORTHAND})
+    return AskedDevices(
+        requests=chosen,
+        constraints=arguments["constraints"],
+        configs=arguments["configs"],
+        problems=problems,
+        shorthand=requests is None,
+    )
+
+
+def _choose_requests(
+    requests: Any, shorthand: Mapping[str, Any]
+) -> tuple[Sequence[DeviceRequest], list[Problem]]:
+    if requests is None:
+        return [
+            DeviceRequest(
+                SHORTHAND_REQUEST, **{key: value for key, value in shorthand.items() if value is not None}
+            )
+        ], []
+    problems = [
+        Problem(
+            path=name,
+            code="shorthand-with-requests",
+            message=f"{name} is given beside requests",
+            hint=f"say it in each DeviceRequest, or leave requests out: requests=[dra.DeviceRequest(..., {name}=...)]",
+        )
+        for name, value in shorthand.items()
+        if value is not None
+    ]
+    if not is_list(requests):
+        kind = "a Pulumi Output" if is_output(requests) else type(requests).__name__
+        message = f"{kind} is not a list of DeviceRequest"
+        hint = "requests decide the structure: give a plain list"
+        return [], [*problems, Problem(path="requests", code="wrong-type", message=message, hint=hint)]
+    if not requests:
+        problems.append(
+            Problem(
+                path="requests",
+                code="missing-argument",
+                message="no device is asked for",
+                hint='write requests=[dra.DeviceRequest("gpu", device_class=...)]',
+            )
+        )
+    return requests, problems
 
 
 def compile_claim(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
@@ -26,8 +26,8 @@ from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.cel.check import check_expression
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import check_positive, wrong_plain_type
-from dra_infra.specs.claims import check_gate, check_gates
+from dra_infra.specs.arguments import check_positive, wrong_plain_type, wrong_type
+from dra_infra.specs.claims import AskedDevices, check_gate, check_gates
 from dra_infra.specs.mig_profiles import (
     MIG_REQUEST,
     AskedProfile,
@@ -233,6 +233,36 @@ class MigRequests(NamedTuple):
 
     requests: tuple[DeviceRequest, ...]
     constraints: tuple[MatchAttribute, ...]
+
+
+def ask_for_mig_devices(
+    arguments: Mapping[str, Any], target: ClusterTarget, pins: Pins | None
+) -> AskedDevices:
+    """Turn the arguments of `MigPartition` into requests and constraints, with the problems of `compile_mig_partition`."""
+    wish = MigWish(**{each.name: arguments[each.name] for each in fields(MigWish)})
+    shared = arguments["shared"]
+    problems: list[Problem] = []
+    if not isinstance(shared, bool):
+        problems.append(wrong_type("shared", shared, "True or False"))
+    try:
+        compiled = compile_mig_partition(wish, target=target, pins=pins, gates=arguments["driver_gates"])
+    except InvalidSpecError as error:
+        # What pods ask for is still known, so that `attach` has nothing to add.
+        asked = read_profiles(wish)[1] if wish.names_profiles else ()
+        # Without requests, nothing can be said of the configs.
+        return AskedDevices(
+            requests=(),
+            problems=[*problems, *error.problems],
+            shared=shared is True,
+            request_names=tuple(str(each.request) for each in asked) or (MIG_REQUEST,),
+        )
+    return AskedDevices(
+        requests=compiled.requests,
+        constraints=compiled.constraints,
+        configs=arguments["configs"],
+        problems=problems,
+        shared=shared is True,
+    )
 
 
 def compile_mig_partition(

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from dra_infra.catalog.driver_gates import gate_states, gates_of
-from dra_infra.catalog.drivers import Pins, drivers, newest
-from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.catalog.drivers import Pins, drivers
+from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import wrong_type
-from dra_infra.specs.claims import SHORTHAND_REQUEST
+from dra_infra.specs.claims import SHORTHAND_REQUEST, AskedDevices
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
-from dra_infra.specs.device_configs import DeviceConfig, GpuConfig, Mps, TimeSlicing
-from dra_infra.specs.requests import DeviceRequest, NamedClass
+from dra_infra.specs.device_configs import GpuConfig, Mps, TimeSlicing
+from dra_infra.specs.requests import DeviceRequest
+from dra_infra.target import ClusterTarget
 
 Across = Literal["containers", "pods"]
 """Who shares a whole GPU: the containers of a pod, or pods on one node through one claim."""
@@ -24,72 +23,59 @@ _PARTS: Final = "ConsumableShares"
 """The gate of NVIDIA's driver that lets claims take parts of a GPU."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SharedGpuClaim:
-    """The request and configs of a shared GPU.
+def ask_for_shared_gpu(
+    arguments: Mapping[str, Any], _target: ClusterTarget, pins: Pins | None
+) -> AskedDevices:
+    """Turn the arguments of `SharedGpu` into a request with its config.
+
+    Problems are `wrong-type`, `sharing-conflict`, `too-many-consumers`, `config-needs-gate`. What is wrong with class, selector,
+    memory and sharing themselves is told where the claim is compiled.
 
     Args:
-        request: The one request.
-        configs: How the driver sets the GPU up.
-        shared: Whether pods share one ResourceClaim.
+        arguments: Those of the component.
+        pins: The driver releases that are meant; None where they are not known, so that nothing is checked here.
     """
+    across, sharing, memory, shares = (arguments[key] for key in ("across", "sharing", "memory", "shares"))
+    parts = {"memory": memory, "shares": shares if shares is None else str(shares)}
+    taken = {name: amount for name, amount in parts.items() if amount is not None}
+    problems = list(_check(arguments, next(iter(taken), None), pins)) if pins else []
+    is_right = pins is not None and not problems
+    request = DeviceRequest(
+        SHORTHAND_REQUEST,
+        device_class=arguments["device_class"],
+        select=arguments["select"],
+        capacity=taken if is_right else {},
+    )
+    return AskedDevices(
+        requests=[request],
+        configs=(GpuConfig(sharing=sharing),) if is_right and sharing is not None else (),
+        problems=problems,
+        shorthand=True,
+        shared=is_right and across == "pods",
+        arguments={
+            "capacity['memory']": "memory",
+            "capacity['shares']": "shares",
+            "capacity": "shares" if memory is None else "memory",
+            "configs[0].sharing": "sharing",
+            "configs[0]": "sharing",
+        },
+    )
 
-    request: DeviceRequest
-    configs: tuple[DeviceConfig, ...]
-    shared: bool
 
-
-def compile_shared_gpu(
-    *,
-    device_class: NamedClass | str = NVIDIA_DRIVER,
-    select: Selector | None = None,
-    across: Across = "containers",
-    consumers: int | None = None,
-    sharing: TimeSlicing | Mps | None = None,
-    memory: str | None = None,
-    shares: int | None = None,
-    pins: Pins | None = None,
-    gates: Mapping[str, bool] | None = None,
-) -> SharedGpuClaim:
-    """Turn a way of sharing into a request with its config.
-
-    Args:
-        device_class: The class of the GPU.
-        select: What the GPU must pass beyond the class.
-        across: Who shares it.
-        consumers: Pods that will use it, under `across="pods"`.
-        sharing: How processes take turns; None leaves it to the GPU.
-        memory: Part of the GPU's memory that each claim takes, `"20Gi"`.
-        shares: Part of the GPU in shares that each claim takes, of those that the driver is set to make of it.
-        pins: The driver releases that are meant; the newest when left out.
-        gates: Feature gates that the NVIDIA driver is given; None where they are not known.
-
-    Raises:
-        InvalidSpecError: `wrong-type`, `sharing-conflict`, `too-many-consumers`, `config-needs-gate`. What is wrong with
-            class, selector, memory and sharing themselves is told where the claim is compiled.
-    """
-    problems: list[Problem] = []
-    way: object = across
-    if not isinstance(way, str) or way not in ("containers", "pods"):
-        problems.append(wrong_type("across", across, '"containers" or "pods"'))
+def _check(arguments: Mapping[str, Any], part: str | None, pins: Pins) -> Iterator[Problem]:
+    """Check who shares the GPU and how; *part* is the argument by which claims take parts of it."""
+    across, sharing, shares = arguments["across"], arguments["sharing"], arguments["shares"]
+    if not isinstance(across, str) or across not in ("containers", "pods"):
+        yield wrong_type("across", across, '"containers" or "pods"')
         across = "containers"
     if sharing is not None and not isinstance(sharing, (TimeSlicing, Mps)):
         hint = 'write sharing=dra.TimeSlicing(interval="Long") or sharing=dra.Mps(...)'
-        problems.append(wrong_type("sharing", sharing, "a way to share", hint))
+        yield wrong_type("sharing", sharing, "a way to share", hint)
     if shares is not None and not _is_number(shares):
-        problems.append(wrong_type("shares", shares, "a number from 1 on"))
-    problems += _check_consumers(consumers, across)
-    parts = {"memory": memory, "shares": shares if shares is None else str(shares)}
-    taken = {name: amount for name, amount in parts.items() if amount is not None}
-    if taken:
-        problems += _check_parts(next(iter(taken)), across, sharing, (pins or newest()), gates)
-    if problems:
-        raise InvalidSpecError(problems)
-    return SharedGpuClaim(
-        request=DeviceRequest(SHORTHAND_REQUEST, device_class=device_class, select=select, capacity=taken),
-        configs=() if sharing is None else (GpuConfig(sharing=sharing),),
-        shared=across == "pods",
-    )
+        yield wrong_type("shares", shares, "a number from 1 on")
+    yield from _check_consumers(arguments["consumers"], across)
+    if part is not None:
+        yield from _check_parts(part, across, sharing, pins, arguments["driver_gates"])
 
 
 def _check_consumers(consumers: int | None, across: str) -> Iterator[Problem]:
