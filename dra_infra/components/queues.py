@@ -9,12 +9,10 @@ from typing import Any, Literal
 import pulumi
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.components.component import Component, has_outputs, present, reports_unknown_arguments
-from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.component import Component, has_outputs, reports_unknown_arguments
 from dra_infra.components.report import mappings_of_run, warn
 from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.queues import (
-    VERSION,
     CapacitySource,
     CounterSource,
     check_queue,
@@ -24,6 +22,7 @@ from dra_infra.specs.queues import (
     compile_mappings,
     compile_sources,
     keys_of,
+    plan_queue_objects,
     warn_of_sources,
 )
 from dra_infra.specs.requests import NamedClass
@@ -97,7 +96,6 @@ class KueueQueue(Component):
             "cohort": cohort,
             "strategy": strategy,
         }
-        shared = ("labels", "annotations")
 
         def check(given: Mapping[str, Any]) -> list[Any]:
             return [
@@ -121,7 +119,6 @@ class KueueQueue(Component):
         if self._broken:
             self.register_outputs({})
             return
-        metadata = present({key: given[key] for key in shared})
         warn(self, self.label, warn_of_sources(charged))
         named = class_names(counted)
         counts = list(counted.values())
@@ -140,20 +137,7 @@ class KueueQueue(Component):
             self.device_class_mappings = pulumi.Output.all(*parts).apply(lambda both: [*both[0], *both[1]])
         else:
             self.device_class_mappings = [*parts[0], *parts[1]]
-        made: dict[str, pulumi.Resource] = {}
-        if flavor is None:
-            nodes = {"nodeLabels": given["node_labels"]} if given["node_labels"] else {}
-            made["ResourceFlavor"] = self._make(name, "ResourceFlavor", metadata, nodes, [])
-        made["ClusterQueue"] = self._make(name, "ClusterQueue", metadata, spec, list(made.values()))
-        queue = [made["ClusterQueue"]]
-        for number, namespace in enumerate(given["namespaces"]):
-            # A namespace that is known while the program runs names its child, which then stays when others come and go.
-            called = f"{name}-{namespace if isinstance(namespace, str) else number}"
-            placed = {**metadata, "namespace": namespace}
-            made[f"LocalQueue {called.removeprefix(f'{name}-')}"] = self._make(
-                called, "LocalQueue", placed, {"clusterQueue": name}, queue, object_name=name
-            )
-        self.resources = made
+        self.resources = self._make_objects(plan_queue_objects(name, spec, given, flavor=flavor))
         self.register_outputs({"deviceClassMappings": self.device_class_mappings})
 
     def _check_beside_others(
@@ -169,26 +153,6 @@ class KueueQueue(Component):
                 there = others.setdefault(key, [])
                 # What is counted in the same way is at odds with the same others.
                 there += [(self.label, each)] if each not in (other for _, other in there) else []
-
-    def _make(
-        self,
-        called: str,
-        kind: str,
-        metadata: Mapping[str, Any],
-        spec: Any,
-        after: list[pulumi.Resource],
-        *,
-        object_name: str | None = None,
-    ) -> KubernetesObject:
-        manifest = {
-            "apiVersion": VERSION,
-            "kind": kind,
-            "metadata": {"name": object_name or called, **metadata},
-            **({"spec": spec} if spec else {}),
-        }
-        return KubernetesObject(
-            called, manifest, pulumi.ResourceOptions(parent=self, depends_on=after or None)
-        )
 
 
 def _compile_queue(

@@ -25,6 +25,7 @@ from dra_infra.specs.arguments import (
     wrong_type,
 )
 from dra_infra.specs.claims import check_gate
+from dra_infra.specs.component_plans import PlannedObject, metadata_of
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.request_records import compile_selectors
@@ -32,7 +33,7 @@ from dra_infra.specs.requests import NamedClass
 from dra_infra.specs.tenants import check_quota, read_amount
 from dra_infra.target import ClusterTarget
 
-VERSION: Final = "kueue.x-k8s.io/v1beta2"
+_VERSION: Final = "kueue.x-k8s.io/v1beta2"
 STRATEGIES: Final = ("BestEffortFIFO", "StrictFIFO")
 MOST_MAPPINGS: Final = 16
 """Mappings that the configuration may have (validateDeviceClassMappings)."""
@@ -131,6 +132,45 @@ def compile_cluster_queue(
         **({"cohortName": cohort} if cohort is not None else {}),
         **({"queueingStrategy": strategy} if strategy is not None else {}),
     }
+
+
+def plan_queue_objects(
+    name: str, spec: Any, arguments: Mapping[str, Any], *, flavor: str | None
+) -> list[PlannedObject]:
+    """Return the ResourceFlavor unless *flavor* names one, the ClusterQueue, and a LocalQueue in each namespace.
+
+    Args:
+        name: Of the component.
+        spec: Of the ClusterQueue.
+        arguments: `namespaces`, `node_labels`, `labels` and `annotations`.
+        flavor: The argument of that name.
+    """
+    shared = {"labels": arguments["labels"], "annotations": arguments["annotations"]}
+    objects = []
+    if flavor is None:
+        nodes = {"spec": {"nodeLabels": arguments["node_labels"]}} if arguments["node_labels"] else {}
+        manifest = {**_head("ResourceFlavor", name, shared), **nodes}
+        objects.append(PlannedObject(key="ResourceFlavor", name=name, manifest=manifest))
+    manifest = {**_head("ClusterQueue", name, shared), "spec": spec}
+    before = tuple(each.key for each in objects)
+    objects.append(PlannedObject(key="ClusterQueue", name=name, manifest=manifest, after=before))
+    for number, namespace in enumerate(arguments["namespaces"]):
+        # A namespace that is known while the program runs names its child, which then stays when others come and go.
+        key = namespace if isinstance(namespace, str) else str(number)
+        head = _head("LocalQueue", name, {**shared, "namespace": namespace})
+        objects.append(
+            PlannedObject(
+                key=f"LocalQueue {key}",
+                name=f"{name}-{key}",
+                manifest={**head, "spec": {"clusterQueue": name}},
+                after=("ClusterQueue",),
+            )
+        )
+    return objects
+
+
+def _head(kind: str, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": _VERSION, "kind": kind, "metadata": metadata_of(name, arguments)}
 
 
 def check_queue(given: Mapping[str, Any], target: ClusterTarget) -> Iterator[Problem]:
