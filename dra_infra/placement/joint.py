@@ -29,7 +29,7 @@ from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
-from dra_infra.placement.objects import ProgramObjects, as_referenced
+from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.open_programs import OpenProgram, open_program, without_affinity
 from dra_infra.placement.placement import NodePlacement, Order
 from dra_infra.placement.workloads import find_workloads
@@ -56,7 +56,7 @@ class ObjectMakers:
         self._refused: dict[ObjectRef, str] = {}
         # Pods count with those that controllers make.
         for manifest in (each for each in objects.manifests if self._quotas and each.get("kind") != "Pod"):
-            ref = as_referenced(manifest)
+            ref = ObjectRef.of(manifest).stored
             is_claim = ref.kind == "ResourceClaim"
             use = objects.count_claim(manifest.get("spec")) if is_claim else count_object(manifest)
             counted = [(str(ref), use)]
