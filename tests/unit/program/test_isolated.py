@@ -131,6 +131,7 @@ def supervise(project, tmp_path: Path):
             "write": [],
             "network": False,
             "everything": False,
+            "environment": None,
         }
         imports = "import sys; from dra_infra.program import isolated, namespaces, sandbox, supervisor; "
         command = [sys.executable, "-c", f"{imports}{constants}; sys.exit(isolated._main(1))"]
