@@ -209,7 +209,7 @@ def read_program(
     if source.kind == "program":
         project = load_project(source.root, stack, config)
         add_for_own_program()
-        return project, synth_project(project, timeout=timeout)
+        return project, synth_project(project, timeout=timeout, is_own_process=True)
     root = source.root
     label = source.root.stem or "manifests"
     if source.kind == "kustomization":

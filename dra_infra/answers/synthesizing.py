@@ -72,7 +72,7 @@ def synthesize(
     project, warnings = load_checked(Path(directory), stack, config)
     warn(warnings)
     add_for_own_program()
-    program = synth_project(project, timeout=timeout)
+    program = synth_project(project, timeout=timeout, is_own_process=True)
     if charts:
         program = with_charts(program, project.root)
     # Which classes a cluster has is not known here: one that another program makes is taken by `class_ref`.

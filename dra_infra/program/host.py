@@ -24,13 +24,16 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 @contextlib.contextmanager
-def hosted(program: Path, variables: Mapping[str, str], environment: Path | None) -> Iterator[None]:
+def hosted(
+    program: Path, variables: Mapping[str, str], environment: Path | None, *, is_own_process: bool
+) -> Iterator[None]:
     """Give a program what a process of its own would: run from its folder, and import every module of a user anew.
 
     Args:
         program: The file or folder to run.
         variables: Environment variables that its stack sets.
         environment: Its virtual environment.
+        is_own_process: Whether the process was started for it: what Python's start imported is the program's then.
     """
     folder = str(program if program.is_dir() else program.parent)
     directory = Path.cwd()
@@ -39,7 +42,9 @@ def hosted(program: Path, variables: Mapping[str, str], environment: Path | None
     former = dict(os.environ)
     main = sys.modules["__main__"]
     installed = _installed_folders()
-    hidden = _take_users_modules(installed)
+    started_with = _find_users_modules(installed)
+    hidden = _Taken({} if is_own_process else started_with)
+    hidden.take()
     importlib.invalidate_caches()
     sys.argv = [str(program)]
     try:
@@ -56,7 +61,8 @@ def hosted(program: Path, variables: Mapping[str, str], environment: Path | None
         os.environ.update(former)
         sys.path[:] = path
         sys.modules["__main__"] = main
-        _take_users_modules(installed)
+        now = _find_users_modules(installed)
+        _Taken({name: each for name, each in now.items() if started_with.get(name) is not each}).take()
         hidden.restore()
 
 
@@ -95,10 +101,8 @@ class _Taken:
             entries.append(entry)
 
 
-def _take_users_modules(installed: tuple[str, ...]) -> _Taken:
-    taken = _Taken({name: each for name, each in sys.modules.items() if _is_of_user(name, each, installed)})
-    taken.take()
-    return taken
+def _find_users_modules(installed: tuple[str, ...]) -> dict[str, ModuleType]:
+    return {name: each for name, each in sys.modules.items() if _is_of_user(name, each, installed)}
 
 
 def _installed_folders() -> tuple[str, ...]:

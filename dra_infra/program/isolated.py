@@ -289,7 +289,7 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         project = load_project(root, request["stack"], request["config"])
         if project.environment and not project.environment.is_dir():
             project = replace(project, environment=lent)
-        program = synth_project(project, timeout=request["timeout"])
+        program = synth_project(project, timeout=request["timeout"], is_own_process=True)
         answer = write_json(program_to_json(program))
     except ProblemsError as error:
         problems = tuple(confinement.explain(each, in_force) for each in error.problems)

@@ -79,14 +79,21 @@ def synth(
     return synth_project(load_project(Path(directory), stack, config), timeout=timeout)
 
 
-def synth_project(project: Project, *, timeout: float = DEFAULT_TIMEOUT) -> Program:
+def synth_project(
+    project: Project, *, timeout: float = DEFAULT_TIMEOUT, is_own_process: bool = False
+) -> Program:
     """Run the program of a project that was read before, as `synth` does.
+
+    Args:
+        project: The project.
+        timeout: Seconds that the program may run.
+        is_own_process: Whether this process was started for the program, and has no modules of others.
 
     Raises:
         ProgramError: When the program raises, or does not end.
     """
     stand_ins = read_stand_ins(project.root)
-    with hosted(project.program, project.variables, project.environment):
+    with hosted(project.program, project.variables, project.environment, is_own_process=is_own_process):
         return _run(project, lambda: run_file(project.program), timeout, stand_ins)
 
 
