@@ -5,8 +5,12 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+import traceback
+from typing import Final
 
 from dra_infra.process import EXIT_INTERRUPTED, end_quietly
+
+_EXIT_NO_ANSWER: Final = 2
 
 
 def main() -> None:
@@ -23,5 +27,8 @@ def main() -> None:
     except KeyboardInterrupt:
         end_quietly()
         sys.exit(EXIT_INTERRUPTED)
+    except Exception:  # noqa: BLE001  (the exit code of Python is 1, which says that the gate is closed)
+        traceback.print_exc()
+        sys.exit(_EXIT_NO_ANSWER)
     finally:
         end_quietly()
