@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from dra_infra.answers.placing import place_one_claim, place_scene
 from dra_infra.answers.scene import Scene
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
+from dra_infra.components.report import collect_problems
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
@@ -30,7 +32,7 @@ from dra_infra.placement.placement import Growth, JointVerdict, Placement, Workl
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
-__all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "synth"]
+__all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "problems", "synth"]
 
 
 def synth(
@@ -61,6 +63,20 @@ def synth(
     else:
         made = engine.synth(program, stack=stack, config=config, timeout=timeout)
     return SynthesizedProgram(made, load_workload_kinds(Path(kinds)) if kinds else None)
+
+
+def problems() -> AbstractContextManager[list[Problem]]:
+    """Collect what components report inside of a `with` block, for tests under `pulumi.runtime.set_mocks`.
+
+    A constructor raises nothing, so that a program hears of all its problems at once: `pytest.raises` around it sees none.
+
+    ```python
+    with dra.testing.problems() as found:
+        dra.GpuClaimTemplate("trainer", device_class="gpu.nvidia.com", count=99)
+    assert [each.code for each in found] == ["too-many-devices"]
+    ```
+    """
+    return collect_problems()
 
 
 @dataclass(frozen=True, slots=True)

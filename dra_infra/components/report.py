@@ -3,6 +3,8 @@
 A component with problems makes no children. The first one also hands the SDK an Output that fails once the program's
 body has run to its end; by then every component has reported, and the run fails once, with everything in one text,
 under the real engine as well as in `synth`. (`pulumi.log.error` alone does not fail a Python program.)
+
+Under `pulumi.runtime.set_mocks` all tests of a process are one run: each test that reports problems fails with its own.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ import os
 import sys
 import sysconfig
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -36,6 +39,10 @@ judged_at_end: contextvars.ContextVar[bool] = contextvars.ContextVar("judged_at_
 @dataclass
 class _Run:
     problems: list[Problem] = field(default_factory=list)
+    raised: int = 0
+    """How many of the problems an Output has raised."""
+    will_fail: bool = False
+    """Whether an Output is on its way that raises the others."""
     targets: dict[str, ClusterTarget] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
     mappings: dict[str, dict[str, list[tuple[str, Mapping[str, Any]]]]] = field(default_factory=dict)
@@ -49,6 +56,20 @@ _run_without_root = _Run()
 def _run() -> _Run:
     root = get_root_resource()
     return _run_without_root if root is None else _runs.setdefault(root, _Run())
+
+
+_collected: contextvars.ContextVar[list[Problem] | None] = contextvars.ContextVar("collected", default=None)
+
+
+@contextmanager
+def collect_problems() -> Iterator[list[Problem]]:
+    """Yield the list of problems that components report inside of the block, none of which makes the run fail."""
+    problems: list[Problem] = []
+    before = _collected.set(problems)
+    try:
+        yield problems
+    finally:
+        _collected.reset(before)
 
 
 def problems_of_run() -> list[Problem]:
@@ -76,11 +97,16 @@ def report(problems: Iterable[Problem]) -> None:
     found = list(problems)
     if not found:
         return
-    run = problems_of_run()
-    is_first = not run
     place = find_user_place()
-    run.extend(problem if problem.place else problem.at(place) for problem in found)
-    if is_first:
+    placed = [problem if problem.place else problem.at(place) for problem in found]
+    collected = _collected.get()
+    if collected is not None:
+        collected += placed
+        return
+    run = _run()
+    run.problems += placed
+    if not run.will_fail:
+        run.will_fail = True
         failing_output()
 
 
@@ -110,14 +136,20 @@ class RefusedComponentsError(pulumi.RunError):
 def failing_output() -> pulumi.Output[Any]:
     """An Output that raises the run's problems once the body of the program is through.
 
-    A workload that takes it is never registered, so nothing is created that refers to a broken component.
+    A workload that takes it is never registered, so nothing is created that refers to a broken component. While a test
+    collects problems it raises nothing.
     """
-    run = problems_of_run()
+    if _collected.get() is not None:
+        return pulumi.Output.from_input(None)
+    run = _run()
 
     async def fail() -> NoReturn:
         # The body of the program runs without giving way; one yield is behind its last line.
         await asyncio.sleep(0)
-        raise RefusedComponentsError(render(run))
+        problems = run.problems[run.raised :] or run.problems
+        run.raised = len(run.problems)
+        run.will_fail = False
+        raise RefusedComponentsError(render(problems))
 
     return pulumi.Output.from_input(fail())
 
@@ -132,6 +164,9 @@ def render(problems: Sequence[Problem]) -> str:
 def find_user_place() -> Place | None:
     """Return the line of the user's program that is being executed: the innermost frame in a file of the user's own."""
     root = Path(get_root_directory() or ".").resolve()
+    if not root.is_dir():
+        # Under `set_mocks` the SDK names no folder of the project.
+        root = Path.cwd()
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (inspect.stack reads source files: 40 times slower)
     while frame is not None:
         if file := user_file(frame.f_code.co_filename, root):

@@ -1,0 +1,96 @@
+"""Components under `pulumi.runtime.set_mocks`, where all tests of a process are one run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PRELUDE = """
+import pulumi
+import dra_infra as dra
+
+
+class Mocks(pulumi.runtime.Mocks):
+    def new_resource(self, args):
+        return [f"{args.name}_id", args.inputs]
+
+    def call(self, args):
+        return {}
+
+
+pulumi.runtime.set_mocks(Mocks(), preview=False)
+
+
+def claim(name, count):
+    return dra.GpuClaimTemplate(name, device_class="gpu.nvidia.com", count=count, namespace="ml")
+
+"""
+
+
+def run_tests(folder: Path, tests: str) -> str:
+    """Run the tests of a user in a process of their own, and return what pytest printed."""
+    (folder / "test_users.py").write_text(PRELUDE + tests)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "test_users.py",
+    ]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=300
+    ).stdout
+
+
+def test_each_test_with_problems_fails_with_its_own(tmp_path: Path) -> None:
+    printed = run_tests(
+        tmp_path,
+        """
+@pulumi.runtime.test
+def test_first():
+    claim("one", 99)
+
+@pulumi.runtime.test
+def test_second():
+    claim("two", 98)
+    claim("three", 97)
+
+@pulumi.runtime.test
+def test_third_uses_what_it_makes():
+    return claim("four", 96).object_name
+
+@pulumi.runtime.test
+def test_fourth_is_right():
+    claim("five", 1)
+""",
+    )
+    assert "3 failed, 1 passed" in printed
+    errors = [line for line in printed.splitlines() if line.startswith("E ")]
+    assert [sum(f"{count} devices" in line for line in errors) for count in (99, 98, 97, 96)] == [1, 1, 1, 1]
+    assert sum("2 problems:" in line for line in errors) == 1
+
+
+def test_a_test_collects_problems_and_does_not_fail_for_them(tmp_path: Path) -> None:
+    printed = run_tests(
+        tmp_path,
+        """
+@pulumi.runtime.test
+def test_too_many():
+    with dra.testing.problems() as problems:
+        broken = claim("one", 99)
+        broken.attach({"containers": [{"name": "main", "image": "registry.example/main:1"}]})
+    assert [(each.code, each.place.file) for each in problems] == [("too-many-devices", "test_users.py")]
+
+@pulumi.runtime.test
+def test_after_it():
+    claim("two", 98)
+""",
+    )
+    assert "1 failed, 1 passed" in printed
+    assert "1 problem:" in printed
+    assert "98 devices" in printed
