@@ -18,6 +18,8 @@ from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceReque
 class _RequestedDevices(DeviceClaimComponent):
     """Base of `GpuClaim` and `GpuClaimTemplate`, which take the same arguments."""
 
+    _is_abstract = True
+
     @compiled_by(ask_for_devices)
     @takes(ClaimArgs)
     def __init__(

@@ -37,6 +37,8 @@ _JUDGED_GROUP = "resource.k8s.io/"
 _SHOWN = 253
 """Most characters of a name in problems; no object has a longer one."""
 
+_OWN_MODULES = f"{__package__}."
+
 _Init = TypeVar("_Init", bound=Callable[..., None])
 
 
@@ -111,6 +113,9 @@ class Component(pulumi.ComponentResource):
     _input_arguments: Sequence[str]
     """Names of the arguments that are Pulumi inputs, or hold some."""
 
+    _is_abstract: ClassVar[bool] = True
+    """Whether the class is none that users make objects of; each class says so of itself."""
+
     _registered_inputs: ClassVar[tuple[str, ...]] = ()
     _registered_outputs: ClassVar[tuple[str, ...]] = ()
 
@@ -121,7 +126,7 @@ class Component(pulumi.ComponentResource):
         refused = check_resource_name(name)
         registered = "unnamed" if refused else name
         opts, self._object_options = take_object_options(self, opts)
-        super().__init__(f"dra-infra:index:{type(self).__name__}", registered, _sendable(inputs), opts)
+        super().__init__(f"dra-infra:index:{_type_name(self)}", registered, _sendable(inputs), opts)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]
         self._report(refused)
@@ -289,6 +294,7 @@ class Component(pulumi.ComponentResource):
 class ObjectComponent(Component):
     """Base of components that make one object, called like the component unless `object_name` is given."""
 
+    _is_abstract = True
     object_name: str | pulumi.Output[str]
     _registered_outputs = ("object_name",)
 
@@ -298,11 +304,17 @@ class ObjectComponent(Component):
 
 def label_of(component: object, name: object) -> str:
     """How problems name a component, in text that can be printed whatever the name is."""
-    kind = type(component).__name__
+    kind = _type_name(component)
     if not isinstance(name, str):
         return f"{kind}({type(name).__name__})"
     written = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
     return f'{kind}("{written.encode(errors="backslashreplace").decode()}")'
+
+
+def _type_name(component: object) -> str:
+    """The name of the component's class; of a user's subclass, that of our component, so that renaming it replaces nothing."""
+    own = next((each for each in type(component).__mro__ if each.__module__.startswith(_OWN_MODULES)), None)
+    return type(component).__name__ if own is None or vars(own).get("_is_abstract") else own.__name__
 
 
 def depending_on(value: Any, resource: pulumi.Resource) -> pulumi.Output[Any]:

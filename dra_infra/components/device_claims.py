@@ -31,6 +31,7 @@ PodSpec = TypeVar("PodSpec")
 class DeviceClaimComponent(Component):
     """Base of all claims and claim templates; its function of `specs` says what devices are asked for."""
 
+    _is_abstract = True
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
 
@@ -225,8 +226,12 @@ class DeviceClaimComponent(Component):
         # Classes of the same program go first: the API server does not check that a class exists, but a pod
         # created in between would wait for it. An option rather than a property, so that nothing cascades.
         named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
-        elsewhere = (each.object_name for each in named if isinstance(each, ClassRef))
-        classes_elsewhere_of_run().update(name for name in elsewhere if isinstance(name, str))
+        elsewhere = classes_elsewhere_of_run()
+        for name in (each.object_name for each in named if isinstance(each, ClassRef)):
+            if isinstance(name, pulumi.Output):
+                name.apply(elsewhere.add)
+            elif isinstance(name, str):
+                elsewhere.add(name)
         # A class of the program, or one that a platform of the program installs; a resource is taken once.
         children = {id(child): child for each in named for child in getattr(each, "resources", {}).values()}
         classes = list(children.values())

@@ -112,6 +112,8 @@ class Definitions:
 class ChartComponent(Component):
     """Base of components that install charts."""
 
+    _is_abstract = True
+
     def _tell(self, problems: Sequence[Problem]) -> None:
         """Report errors, and show warnings, which stop nothing; their paths are arguments of this component."""
         warn(self, self.label, [problem for problem in problems if problem.severity == "warning"])

@@ -472,3 +472,21 @@ def test_a_component_with_an_object_name_is_called_as_pulumi_calls_anything():
     assert (problem.path, problem.code) == ('GpuClaimTemplate("my_claim").attach.entry', "invalid-name")
     without = run(lambda: dra.GpuClaimTemplate("my_claim", device_class="h100"))
     assert problems_of(without) == {'GpuClaimTemplate("my_claim").name': "invalid-name"}
+
+
+def test_a_users_subclass_has_the_type_of_our_component() -> None:
+    class TeamClaim(dra.GpuClaimTemplate):
+        pass
+
+    program = run(lambda: TeamClaim("trainer", device_class="gpu.nvidia.com", count=1))
+    (template,) = program.objects
+    assert "::dra-infra:index:GpuClaimTemplate$" in template.urn
+    assert template.component == 'GpuClaimTemplate("trainer")'
+
+
+def test_a_class_named_by_an_output_of_another_stack_is_known_to_be_elsewhere() -> None:
+    def program() -> None:
+        name = pulumi.Output.from_input("team-h100")
+        dra.GpuClaimTemplate("trainer", device_class=dra.class_ref(name), count=1, namespace="ml")
+
+    assert run(program).elsewhere == ("team-h100",)
