@@ -1,36 +1,32 @@
-"""Checks of each device of a node for one request: the first thing that keeps it from being given away.
+"""What keeps each device of a node from one request: the refusals that the allocator reports, in words.
 
-Everything that does not depend on what is in use comes first, so that what is left before `Stage.USED` is what the
-request could have if all were free. Upstream looks at use first, which decides nothing but which errors are met.
+The allocator is asked twice, also as if nothing were in use. What does not depend on use is told first, so that what
+is left before `Stage.USED` is what the request could have if all were free.
 
 Pool troubles are the pools that give no devices away, and why; and what can be given away of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from itertools import chain
+from typing import Final, NamedTuple
 
 from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.explanation.shares import refuse_share
-from dra_infra.kubernetes.api.device_class import DeviceSelector
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
-from dra_infra.kubernetes.scheduler.allocator.counters import (
-    CounterAvailability,
-    CounterUse,
-    GroupBaseline,
-    GroupUse,
-)
+from dra_infra.kubernetes.scheduler.allocator.capacity import fits
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.search import is_tried
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
-from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node, pool_of
+from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
-from dra_infra.kubernetes.scheduler.allocator.taking import OPTIONAL_NODE_OPERATIONS, is_kept_away
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
+from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
 
 
@@ -49,7 +45,7 @@ class UnusablePool:
 
 def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, Published], ...]:
     """The devices of pools that the allocator tries, in order."""
-    return tuple((pool, each) for pool in pools if _is_tried(pool, variant) for each in pool.devices)
+    return tuple((pool, each) for pool in pools if _gives(pool, variant) for each in pool.devices)
 
 
 def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool]:
@@ -58,7 +54,7 @@ def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool
     relevant = cluster.index.relevant(node)
     names = {pool_of(each) for each in relevant}
     for name in sorted(
-        each for each in names if each not in built or not _is_tried(built[each], cluster.variant)
+        each for each in names if each not in built or not _gives(built[each], cluster.variant)
     ):
         slices = [each for each in relevant if pool_of(each) == name]
         generation = max(each.spec.pool.generation for each in slices)
@@ -80,12 +76,12 @@ def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool
             yield UnusablePool(name, "incomplete", f"{there} of {wanted} slices are published", devices)
 
 
-def _is_tried(pool: Pool, variant: Variant) -> bool:
-    return not pool.invalid and (not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED))
+def _gives(pool: Pool, variant: Variant) -> bool:
+    return not pool.invalid and is_tried(pool, variant)
 
 
 class Stage(IntEnum):
-    """Checks that a device can fail, in the order in which they are made here."""
+    """What a device can fail, in the order in which it is told."""
 
     SELECTOR = 0
     PLACE = 1
@@ -103,16 +99,12 @@ class CheckResult:
 
     Args:
         stage: What it fails at.
-        owner: Whose selector it is: `class h100` or `request`.
-        number: Index of that selector.
-        rank: How many selectors it passes, those of the class first.
+        rank: How many selectors are before the one that it fails, those of the class first.
         detail: The taint, capacity, counter set or feature; what is in use of it; why a selector has no value.
         is_error: Whether the selector has no value on the device, which ends the attempt if the search comes to it.
     """
 
     stage: Stage
-    owner: str = ""
-    number: int = 0
     rank: int = 0
     detail: str = ""
     is_error: bool = False
@@ -120,28 +112,47 @@ class CheckResult:
 
 PASSED: Final = CheckResult(Stage.PASSED)
 
+_USES: Final = {
+    Check.IN_USE: "device",
+    Check.CAPACITY: "capacity",
+    Check.COMPATIBILITY_GROUPS: "compatibility groups",
+    Check.COUNTERS: "counters",
+}
+"""What is in use of a device that the allocator would allocate if nothing were in use."""
+
+_TOLD: Final = (
+    Check.SELECTOR,
+    Check.NODE,
+    Check.BINDING_CONDITIONS,
+    Check.CAPACITY,
+    Check.FEATURE,
+    Check.TAINT,
+    Check.COMPATIBILITY_GROUPS,
+    Check.COUNTERS,
+)
+"""Checks that a device fails even if nothing is in use, in the order in which they are told."""
+
 
 class DeviceChecks:
     """The devices of one node, looked at for any request."""
 
     def __init__(self, cluster: Inventory, node: Node, declared: frozenset[str] = frozenset()) -> None:
         self.node = node
-        self._cluster = cluster
+        self._evaluator = cluster.evaluator
         self._variant = cluster.variant
         self._declared = declared
-        self.pools: tuple[Pool, ...] = cluster.allocator.pools(node)
-        self.devices = tried_devices(self.pools, self._variant)
+        self.devices = tried_devices(cluster.allocator.pools(node), self._variant)
         self._usage = Usage(cluster.state, self._variant)
-        self._left = CounterAvailability(cluster.state, self._variant)
-        self._whole = CounterAvailability(AllocatedState(), self._variant)
-        self._groups = GroupBaseline(cluster.state)
+        # Each node sums up counters anew: it may look at pools that no attempt comes to.
+        self._now = cluster.allocator.with_state(cluster.state).look(node, declared=declared)
+        self._free = cluster.allocator.with_state(AllocatedState()).look(node, declared=declared)
         self._known: dict[Key, tuple[CheckResult, ...]] = {}
 
     def check_all(self, leaf: Leaf) -> tuple[CheckResult, ...]:
-        """Check each of `devices` for a request."""
+        """The first thing that keeps each of `devices` from a request."""
         known = self._known.get(leaf.key)
         if known is None:
-            known = tuple(self.check(leaf.wanted, *each) for each in self.devices)
+            known = tuple(next(self._failures(leaf, *each, in_full=False), PASSED) for each in self.devices)
             self._known[leaf.key] = known
         return known
 
@@ -169,155 +180,107 @@ class DeviceChecks:
             return True
         return self._usage.has_capacity(wanted, published)
 
-    def check(self, wanted: Wanted, pool: Pool, published: Published) -> CheckResult:
-        """The first thing that keeps a device from a request, looked at alone."""
-        found = next(self._unfit(wanted, pool, published), None)
-        if found is not None and not found.is_error:
-            return found
-        used = self._used(wanted, pool, published)
-        if used is not None and (found is None or self._usage_hides(wanted, published)):
-            return used
-        return found or PASSED
-
     def failures(self, leaf: Leaf, pool: Pool, published: Published) -> list[CheckResult]:
-        """Everything that keeps a device from a request, in order; what `check` tells first comes first."""
-        found = list(self._unfit(leaf.wanted, pool, published))
-        used = self._used(leaf.wanted, pool, published)
-        # What is too little of a share for all is too little of what is left of it.
-        is_told = (
-            used is not None
-            and used.detail == "capacity"
-            and Stage.CAPACITY in {each.stage for each in found}
-        )
-        if used is None or is_told:
-            return found
-        hides = bool(found) and found[0].is_error and self._usage_hides(leaf.wanted, published)
-        return [used, *found] if hides else [*found, used]
+        """Everything that keeps a device from a request, looked at alone, in the order in which it is told.
 
-    def _unfit(self, wanted: Wanted, pool: Pool, published: Published) -> Iterator[CheckResult]:
-        """Yields what keeps a device from a request, whoever uses it."""
-        yield from self._unselected(wanted, published)
-        checks: tuple[Callable[[], CheckResult | None], ...] = (
-            lambda: self._placed(published),
-            lambda: self._large_enough(wanted, published),
-            lambda: self._featured(published),
-            lambda: self._tainted(wanted, published),
-            lambda: self._counted(pool, published),
-        )
-        for check in checks:
-            if (found := check()) is not None:
-                yield found
+        A refusal that stays when nothing is in use comes before one that does not, unless it is an error that the
+        allocator does not meet, since it never tests a device that is in use.
+        """
+        return list(self._failures(leaf, pool, published, in_full=True))
 
-    def _usage_hides(self, wanted: Wanted, published: Published) -> bool:
-        """The device is in use, so that the search never asks the selectors about it."""
-        return not self._usage.is_free(wanted, published, 0)
+    def _failures(
+        self, leaf: Leaf, pool: Pool, published: Published, *, in_full: bool
+    ) -> Iterator[CheckResult]:
+        wanted = leaf.wanted
+        refusals = self._now.refusals(wanted, pool, published, in_full=in_full)
+        if not refusals:
+            return iter(())
+        use = next((each for each in refusals if each.check in _USES), None)
+        lasting = [each for each in refusals if each.check not in _USES]
+        # Of a device that fails a test whatever is in use, what is told first is known already.
+        if use is not None and (in_full or not lasting):
+            lasting = self._free.refusals(wanted, pool, published, in_full=in_full)
+            # What is too little of a share for all is too little of what is left of it.
+            if use.check is Check.CAPACITY and use in lasting:
+                use = None
+        lasting.sort(key=lambda each: _TOLD.index(each.check))
+        results = (self._describe(each, wanted, published) for each in lasting)
+        used = [] if use is None else [CheckResult(Stage.USED, detail=_USES[use.check])]
+        hides = use is not None and use.check is Check.IN_USE and bool(lasting) and bool(lasting[0].error)
+        return chain(used, results) if hides else chain(results, used)
 
-    def _unselected(self, wanted: Wanted, published: Published) -> Iterator[CheckResult]:
-        rank = 0
-        for owner, selectors in selector_lists(wanted):
-            for number, selector in enumerate(selectors):
-                verdict = self.test(selector, published)
-                if verdict is not True:
-                    is_error = isinstance(verdict, Trouble)
-                    detail = verdict.text if isinstance(verdict, Trouble) else ""
-                    yield CheckResult(Stage.SELECTOR, owner, number, rank, detail, is_error)
-                rank += 1
-
-    def test(self, selector: DeviceSelector, published: Published) -> bool | Trouble:
-        """Evaluate one selector on a device."""
-        return self.evaluate(selector.expression, published)
+    def _describe(self, refusal: Refusal, wanted: Wanted, published: Published) -> CheckResult:
+        match refusal.check:
+            case Check.SELECTOR:
+                is_class = refusal.owner.startswith("class ")
+                before = 0 if is_class else len(wanted.device_class.spec.selectors or ())
+                rank = before + refusal.selector
+                return CheckResult(Stage.SELECTOR, rank, refusal.error, is_error=bool(refusal.error))
+            case Check.NODE:
+                return CheckResult(Stage.PLACE, detail="the device is for other nodes")
+            case Check.BINDING_CONDITIONS:
+                text = "bindingConditions needs the gate DRADeviceBindingConditions"
+                return CheckResult(Stage.PLACE, detail=text)
+            case Check.CAPACITY:
+                text = refusal.error or self._describe_capacity(wanted, published)
+                return CheckResult(Stage.CAPACITY, detail=text, is_error=bool(refusal.error))
+            case Check.FEATURE:
+                text = find_missing_feature(published, self._declared, self._variant)
+                return CheckResult(Stage.FEATURE, detail=text)
+            case Check.TAINT:
+                taints = list_untolerated(published.device, wanted.leaf.tolerations or (), self._variant)
+                shown = sorted(
+                    f"{each.key}{'=' + each.value if each.value else ''}:{each.effect}" for each in taints
+                )
+                return CheckResult(Stage.TAINT, detail=", ".join(shown))
+            case _:
+                return CheckResult(Stage.COUNTER, detail=join_sets(published))
 
     def evaluate(self, expression: str, published: Published) -> bool | Trouble:
         """Evaluate an expression on a device."""
-        return self._cluster.evaluator.test(expression, published)
+        return self._evaluator.test(expression, published)
 
-    def _placed(self, published: Published) -> CheckResult | None:
-        if published.slice.spec.per_device_node_selection and not device_matches_node(
-            published.device, self.node
-        ):
-            return CheckResult(Stage.PLACE, detail="the device is for other nodes")
-        if published.device.binding_conditions and not self._variant.features.binding_conditions:
-            return CheckResult(
-                Stage.PLACE, detail="bindingConditions needs the gate DRADeviceBindingConditions"
-            )
-        return None
-
-    def _featured(self, published: Published) -> CheckResult | None:
-        features = self._variant.features
-        missing = ""
-        if published.device.consumes_counters and not features.partitionable_devices:
-            missing = "consumesCounters needs the gate DRAPartitionableDevices"
-        elif self._variant.channel == "experimental" and published.slice.spec.skip_node_operations:
-            if not features.optional_node_operations:
-                missing = "skipNodeOperations needs the gate DRAOptionalNodeOperations"
-            elif OPTIONAL_NODE_OPERATIONS not in self._declared:
-                missing = f"skipNodeOperations needs a node that declares {OPTIONAL_NODE_OPERATIONS}"
-        return CheckResult(Stage.FEATURE, detail=missing) if missing else None
-
-    def _tainted(self, wanted: Wanted, published: Published) -> CheckResult | None:
-        features = self._variant.features
-        tolerations = wanted.leaf.tolerations or ()
-        if not features.device_taints or not is_kept_away(published.device, tolerations, self._variant):
-            return None
-        taints = sorted(
-            f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
-            for taint in published.device.taints or ()
-            if is_kept_away(published.device.changed({"taints": [taint]}), tolerations, self._variant)
-        )
-        return CheckResult(Stage.TAINT, detail=", ".join(taints))
-
-    def _large_enough(self, wanted: Wanted, published: Published) -> CheckResult | None:
-        if not self._variant.features.consumable_capacity:
-            return None
+    def _describe_capacity(self, wanted: Wanted, published: Published) -> str:
         capacities = published.device.capacity or {}
-        try:
-            if fits(wanted.capacity, capacities, NO_USE, NO_USE, self._variant):
-                return None
-        except CapacityError as error:
-            return CheckResult(Stage.CAPACITY, detail=str(error), is_error=True)
         for name, amount in wanted.capacity.items():
             if name not in capacities:
-                return CheckResult(Stage.CAPACITY, detail=f"{name} is absent")
+                return f"{name} is absent"
             if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
-                text = refuse_share(name, amount, capacities[name], self._variant)
-                return CheckResult(Stage.CAPACITY, detail=text)
-        return CheckResult(Stage.CAPACITY, detail="what a request takes by default does not fit the device")
-
-    def _counted(self, pool: Pool, published: Published) -> CheckResult | None:
-        if not published.device.consumes_counters or self._is_paid(published):
-            return None
-        if CounterUse(self._whole, self._variant).take(pool, published):
-            return None
-        return CheckResult(Stage.COUNTER, detail=join_sets(published))
-
-    def _used(self, wanted: Wanted, pool: Pool, published: Published) -> CheckResult | None:
-        is_share = self._variant.features.consumable_capacity and published.shareable
-        if not (is_share and wanted.admin) and not self._usage.is_free(wanted, published, 0):
-            return CheckResult(Stage.USED, detail="device")
-        if self._variant.features.consumable_capacity:
-            try:
-                if not self._usage.has_capacity(wanted, published):
-                    return CheckResult(Stage.USED, detail="capacity")
-            except CapacityError as error:
-                return CheckResult(Stage.CAPACITY, detail=str(error), is_error=True)
-        if published.device.consumes_counters and not self._is_paid(published):
-            has_groups = self._variant.features.compatibility_groups
-            if has_groups and GroupUse(self._groups).take(pool, published) is None:
-                return CheckResult(Stage.USED, detail="compatibility groups")
-            if not CounterUse(self._left, self._variant).take(pool, published):
-                return CheckResult(Stage.USED, detail="counters")
-        return None
-
-    def _is_paid(self, published: Published) -> bool:
-        """Another claim has a share of the device, and its counters are taken once."""
-        is_share = self._variant.features.consumable_capacity and published.shareable
-        return is_share and self._usage.has_shares(published.id)
+                return refuse_share(name, amount, capacities[name], self._variant)
+        return "what a request takes by default does not fit the device"
 
 
-def selector_lists(wanted: Wanted) -> Iterator[tuple[str, Sequence[DeviceSelector]]]:
-    """The selectors that a device must pass, by their owner, in the order in which they are evaluated."""
-    yield f"class {wanted.device_class.metadata.name}", wanted.device_class.spec.selectors or ()
-    yield "request", wanted.leaf.selectors or ()
+class OwnedSelector(NamedTuple):
+    """A selector of a class or of a request.
+
+    Args:
+        owner: `class h100` or `request`.
+        number: Its index there.
+        expression: What it says.
+    """
+
+    owner: str
+    number: int
+    expression: str
+
+    def where(self, wanted: Wanted) -> str:
+        """Name the selector of a request in an answer: `class h100, selector #1`."""
+        owner = f"request {wanted.full_name}" if self.owner == "request" else self.owner
+        return f"{owner}, selector #{self.number}"
+
+
+def list_selectors(wanted: Wanted) -> list[OwnedSelector]:
+    """List the selectors that a device must pass, in the order in which they are evaluated."""
+    device_class = wanted.device_class
+    owners = (
+        (f"class {device_class.metadata.name}", device_class.spec.selectors),
+        ("request", wanted.leaf.selectors),
+    )
+    return [
+        OwnedSelector(owner, number, selector.expression)
+        for owner, selectors in owners
+        for number, selector in enumerate(selectors or ())
+    ]
 
 
 def join_sets(published: Published) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from dra_infra.explanation.clauses import clauses_of, shorten, with_clause, without_clause
-from dra_infra.explanation.device_checks import selector_lists
+from dra_infra.explanation.device_checks import list_selectors
 from dra_infra.explanation.edits import (
     Edit,
     Ladder,
@@ -71,12 +71,9 @@ class ClauseAt:
 
 def clauses_at(leaf: Leaf) -> Iterator[ClauseAt]:
     """Every clause that a device must pass, in order."""
-    rank = 0
-    for owner, selectors in selector_lists(leaf.wanted):
-        for number, selector in enumerate(selectors):
-            for position, _ in enumerate(clauses_of(selector.expression)):
-                yield ClauseAt(leaf, owner, number, rank, position, selector.expression)
-            rank += 1
+    for rank, (owner, number, expression) in enumerate(list_selectors(leaf.wanted)):
+        for position, _ in enumerate(clauses_of(expression)):
+            yield ClauseAt(leaf, owner, number, rank, position, expression)
 
 
 def edit_clause(question: Question, at: ClauseAt, kind: str, text: str, expression: str, cost: float) -> Edit:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dra_infra.explanation.device_checks import DeviceChecks, selector_lists
+from dra_infra.explanation.device_checks import PASSED, DeviceChecks, Stage, list_selectors
 from dra_infra.explanation.edit_requests import other_classes
 from dra_infra.explanation.edits import Ladder
 from dra_infra.explanation.further_causes import FurtherCauses
@@ -28,9 +28,8 @@ from dra_infra.explanation.records import (
 )
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import DeviceSelector
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Published
+from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
@@ -44,31 +43,23 @@ def find_error(question: Question, placed: Placed) -> AttemptError:
     checks = DeviceChecks(question.cluster, node, question.declared_by(node))
     for entries in read_requests(question.cluster, question.asked, question.names):
         for leaf in entries:
-            for _, published in checks.devices:
-                for where, selector, trouble in _troubles(checks, leaf, published):
-                    if trouble.text in text:
-                        return AttemptError(
-                            text=text,
-                            claim=leaf.claim_name,
-                            where=where,
-                            expression=selector.expression,
-                            device=str(published.id) if trouble.compiles else "",
-                        )
+            for pool, published in checks.devices:
+                result = next(
+                    (each for each in checks.failures(leaf, pool, published) if each.stage is Stage.SELECTOR),
+                    PASSED,
+                )
+                if result.is_error and result.detail in text:
+                    selector = list_selectors(leaf.wanted)[result.rank]
+                    verdict = checks.evaluate(selector.expression, published)
+                    is_of_device = isinstance(verdict, Trouble) and verdict.compiles
+                    return AttemptError(
+                        text=text,
+                        claim=leaf.claim_name,
+                        where=selector.where(leaf.wanted),
+                        expression=selector.expression,
+                        device=str(published.id) if is_of_device else "",
+                    )
     return AttemptError(text=text)
-
-
-def _troubles(
-    checks: DeviceChecks, leaf: Leaf, published: Published
-) -> Iterator[tuple[str, DeviceSelector, Trouble]]:
-    """The selector at which a device stops, when that has no value there."""
-    for owner, selectors in selector_lists(leaf.wanted):
-        for number, selector in enumerate(selectors):
-            verdict = checks.test(selector, published)
-            if isinstance(verdict, Trouble):
-                whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
-                yield f"{whose}, selector #{number}", selector, verdict
-            if verdict is not True:
-                return
 
 
 _TRIED: Final = (

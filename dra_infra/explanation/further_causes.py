@@ -17,7 +17,7 @@ from dra_infra.explanation.device_checks import (
     Stage,
     UnusablePool,
     find_unusable_pools,
-    selector_lists,
+    list_selectors,
 )
 from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Leaf, Question, name_claims
@@ -42,8 +42,7 @@ def find_places(
         elif result.is_error:
             yield Progress(CHECKED, result.rank, FAILED, result.detail)
         else:
-            selector = dict(selector_lists(leaf.wanted))[result.owner][result.number]
-            clauses = clauses_of(selector.expression)
+            clauses = clauses_of(list_selectors(leaf.wanted)[result.rank].expression)
             false = [
                 number
                 for number, clause in enumerate(clauses)
@@ -181,10 +180,7 @@ def _causes(
 
 def _driver_tests(leaf: Leaf) -> Iterator[Progress]:
     """Where devices of other drivers end, of which nothing more is asked."""
-    rank = 0
-    for _, selectors in selector_lists(leaf.wanted):
-        for selector in selectors:
-            for number, clause in enumerate(clauses_of(selector.expression)):
-                if DRIVER.fullmatch(clause.text):
-                    yield Progress(CHECKED, rank, number)
-            rank += 1
+    for rank, selector in enumerate(list_selectors(leaf.wanted)):
+        for number, clause in enumerate(clauses_of(selector.expression)):
+            if DRIVER.fullmatch(clause.text):
+                yield Progress(CHECKED, rank, number)

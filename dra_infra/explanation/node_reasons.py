@@ -10,9 +10,10 @@ from dra_infra.explanation.clauses import describe_values, join_values, shorten
 from dra_infra.explanation.device_checks import (
     CheckResult,
     DeviceChecks,
+    OwnedSelector,
     Stage,
     find_unusable_pools,
-    selector_lists,
+    list_selectors,
 )
 from dra_infra.explanation.question import Inventory, Leaf, name_claims, read_requests
 from dra_infra.explanation.shortages import Choice, Counting, Shortage, literal
@@ -114,14 +115,10 @@ def _progress(checks: DeviceChecks, leaf: Leaf) -> tuple[int, int, int]:
 
 def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
     results = checks.check_all(leaf)
-    rank = 0
-    for owner, selectors in selector_lists(leaf.wanted):
-        for number, selector in enumerate(selectors):
-            left = _reaching(checks, results, rank)
-            rank += 1
-            if all(result.stage is Stage.SELECTOR and result.rank < rank for result in results):
-                text = _describe_selector(checks, leaf, owner, number, selector.expression, left)
-                return NodeReason("no-device-matches", text)
+    for rank, selector in enumerate(list_selectors(leaf.wanted)):
+        if all(result.stage is Stage.SELECTOR and result.rank <= rank for result in results):
+            text = _describe_selector(checks, leaf, selector, _reaching(checks, results, rank))
+            return NodeReason("no-device-matches", text)
     reached = max(result.stage for result in results)
     last = {result.detail for result in results if result.stage is reached}
     tainted = {result.detail for result in results if result.stage is Stage.TAINT}
@@ -149,13 +146,13 @@ def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
 
 
 def _describe_selector(
-    checks: DeviceChecks, leaf: Leaf, owner: str, number: int, expression: str, left: Sequence[Published]
+    checks: DeviceChecks, leaf: Leaf, selector: OwnedSelector, left: Sequence[Published]
 ) -> str:
-    where = leaf.name if owner == "request" else owner
+    where = leaf.name if selector.owner == "request" else selector.owner
     count = f"{len(left)} devices" if len(left) > 1 else "1 device"
     before = "" if len(left) == len(checks.devices) else " that pass what comes before"
-    text = f"selector #{number} of {where} matches none of {count}{before}: {shorten(expression)}"
-    found = describe_values(expression, left)
+    text = f"selector #{selector.number} of {where} matches none of {count}{before}: {shorten(selector.expression)}"
+    found = describe_values(selector.expression, left)
     return literal(f"{text} ({found})" if found else text)
 
 

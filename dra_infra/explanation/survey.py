@@ -16,7 +16,7 @@ from dra_infra.explanation.device_checks import (
     DeviceChecks,
     Stage,
     find_unusable_pools,
-    selector_lists,
+    list_selectors,
     tried_devices,
 )
 from dra_infra.explanation.further_causes import FurtherCauses, find_places
@@ -126,8 +126,7 @@ def _step_behind(
         values = _describe_left(question, leaf, devices) if at.text == "capacity" else ""
         holders = tuple(_name_holders(question, devices))
     elif step.rule in ("class", "request"):
-        selectors = [each for _, several in selector_lists(leaf.wanted) for each in several]
-        clause = clauses_of(selectors[at.rank].expression)[at.clause]
+        clause = clauses_of(list_selectors(leaf.wanted)[at.rank].expression)[at.clause]
         values = describe_values(clause.expression, devices)
     left = max(len(devices) - number, 0)
     return replace(step, removed=number, left=left, values=values, holders=holders)
@@ -147,17 +146,13 @@ def _order(leaf: Leaf, groups: Set[Progress]) -> Iterator[tuple[Rule, str, str, 
     early: dict[int, Rule] = {OUTDATED: "pool", NOWHERE: "no-node", REFUSED: "node", UNUSABLE_POOL: "pool"}
     for at in sorted(each for each in groups if each.stage < CHECKED):
         yield early[at.stage], "", at.text, at, ""
-    rank = 0
-    for owner, selectors in selector_lists(leaf.wanted):
-        rule: Rule = "request" if owner == "request" else "class"
-        for number, selector in enumerate(selectors):
-            whose = f"request {leaf.wanted.full_name}" if owner == "request" else owner
-            where = f"{whose}, selector #{number}"
-            for position, clause in enumerate(clauses_of(selector.expression)):
-                yield rule, where, shorten(clause.text), Progress(CHECKED, rank, position), clause.expression
-            for at in sorted(each for each in groups if each[:3] == (CHECKED, rank, FAILED)):
-                yield "error", where, at.text, at, selector.expression
-            rank += 1
+    for rank, selector in enumerate(list_selectors(leaf.wanted)):
+        rule: Rule = "request" if selector.owner == "request" else "class"
+        where = selector.where(leaf.wanted)
+        for position, clause in enumerate(clauses_of(selector.expression)):
+            yield rule, where, shorten(clause.text), Progress(CHECKED, rank, position), clause.expression
+        for at in sorted(each for each in groups if each[:3] == (CHECKED, rank, FAILED)):
+            yield "error", where, at.text, at, selector.expression
     for at in sorted(each for each in groups if CHECKED < each.stage < PASSED):
         yield _RULES[Stage(at.stage - CHECKED)], "", at.text, at, ""
 

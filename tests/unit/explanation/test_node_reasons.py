@@ -4,6 +4,7 @@ import pytest
 
 from dra_infra.explanation.node_reasons import NodeReason
 from tests.unit.explanation.asked import find
+from tests.unit.kubernetes.scheduler.allocator.cases import MINORS
 from tests.unit.kubernetes.scheduler.allocator.known import (
     a_claim,
     a_leaf,
@@ -121,6 +122,23 @@ def test_counters_in_use_are_told_as_such():
     assert (found.code, said(found)) == (
         "devices-in-use",
         "enough devices match, but running pods hold too much of the counters that they share",
+    )
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_counters_of_a_device_that_selectors_refuse_decide_nothing_for_another_driver(minor):
+    # 1.35 keeps counters by the name of the pool: those of the driver that it asks for first stand for both.
+    first = counting(1, minor, a_slice(drawing("used"), drawing("free"), driver="a.example.com"))
+    second = counting(2, minor, a_slice(drawing("used"), drawing("free"), name="t", driver="b.example.com"))
+    second[-1]["metadata"]["name"] += "-b"
+    used = [
+        {"driver": driver, "pool": "p", "device": "used"} for driver in ("a.example.com", "b.example.com")
+    ]
+    leaf = a_leaf(selectors=selecting("device.driver == 'b.example.com'"))
+    found = find(minor, slices=[*first, *second], claims=[a_claim(leaf, leaf)], allocated={"devices": used})
+    assert (found.code, said(found)) == (
+        "devices-in-use",
+        "enough devices match, but other pods hold too many of them",
     )
 
 

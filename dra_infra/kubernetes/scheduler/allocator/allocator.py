@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
@@ -42,8 +42,9 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import LOOKS_IN_TIME, PrunedSearch, SearchLength
+from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal, Tracer
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Search
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Look, Search
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage
@@ -320,28 +321,31 @@ class Allocator:
             return False
         return search.looks <= LOOKS_IN_TIME
 
+    def look(self, node: Node, *, declared: frozenset[str] = frozenset()) -> Look:
+        """Look at devices of a node one by one, for a caller that asks why they are refused.
+
+        Args:
+            node: The node.
+            declared: `status.declaredFeatures` of the node.
+        """
+        refusals: list[Refusal] = []
+        attempt = self._attempt(node, (), declared, _never, refusals.append)
+        return Look(attempt, partial(self._taking, declared, refusals.append), refusals)
+
     def _attempt(
         self,
         node: Node,
         claims: Sequence[ResourceClaim],
         declared: frozenset[str],
         is_cancelled: Callable[[], bool],
+        tracer: Tracer | None = None,
     ) -> Attempt:
-        pools = self.pools(node)
-        taking = Taking(
-            Usage(self._state, self.variant),
-            CounterUse(self._availability, self.variant),
-            GroupUse(self._baseline),
-            self._index,
-            declared,
-            self.variant,
-        )
         return Attempt(
             claims=claims,
-            pools=pools,
+            pools=self.pools(node),
             classes=self._classes,
-            taking=taking,
-            matching=Matching(self._evaluator, node, self.variant),
+            taking=self._taking(declared, tracer),
+            matching=Matching(self._evaluator, node, self.variant, tracer),
             variant=self.variant,
             index=self._index,
             state=self._state,
@@ -349,4 +353,16 @@ class Allocator:
             node=node,
             declared=declared,
             is_cancelled=is_cancelled,
+            tracer=tracer,
+        )
+
+    def _taking(self, declared: frozenset[str], tracer: Tracer | None) -> Taking:
+        return Taking(
+            Usage(self._state, self.variant),
+            CounterUse(self._availability, self.variant),
+            GroupUse(self._baseline),
+            self._index,
+            declared,
+            self.variant,
+            tracer,
         )

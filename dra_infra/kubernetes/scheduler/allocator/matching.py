@@ -17,11 +17,12 @@ from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fit
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Failed, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Tracer, refuse
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, Trouble, passes
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
-from dra_infra.kubernetes.scheduler.allocator.taking import is_allowed, is_kept_away
+from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
 
@@ -29,10 +30,13 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 class Matching:
     """Verdicts on devices during one attempt."""
 
-    def __init__(self, evaluator: Evaluator, node: Node, variant: Variant) -> None:
+    def __init__(
+        self, evaluator: Evaluator, node: Node, variant: Variant, tracer: Tracer | None = None
+    ) -> None:
         self._evaluator = evaluator
         self._node = node
         self._variant = variant
+        self._tracer = tracer
         self._known: dict[tuple[DeviceID, Key], bool] = {}
         self._derived: dict[tuple[DeviceID, str], DeviceAttribute] = {}
 
@@ -47,7 +51,11 @@ class Matching:
             AllocationError: When a selector has no value on the device.
         """
         device = published.device
-        if device.binding_conditions and not self._variant.features.binding_conditions:
+        if (
+            device.binding_conditions
+            and not self._variant.features.binding_conditions
+            and refuse(self._tracer, published, Check.BINDING_CONDITIONS)
+        ):
             return False
         known = self._known.get((published.id, key))
         if known is None:
@@ -58,6 +66,7 @@ class Matching:
                 and (
                     not published.slice.spec.per_device_node_selection
                     or device_matches_node(device, self._node)
+                    or not refuse(self._tracer, published, Check.NODE)
                 )
             )
         return known
@@ -83,7 +92,7 @@ class Matching:
         return known
 
     def _passes(self, selectors: Sequence[DeviceSelector] | None, owner: str, published: Published) -> bool:
-        return passes(selectors or (), owner, published, self._evaluator, self._variant)
+        return passes(selectors or (), owner, published, self._evaluator, self._variant, self._tracer)
 
 
 class Row(NamedTuple):
@@ -171,7 +180,7 @@ class Reach:
                 return False
         except CapacityError:
             return None
-        return is_allowed(published, declared, self._variant) and not is_kept_away(
+        return not find_missing_feature(published, declared, self._variant) and not list_untolerated(
             device, wanted.leaf.tolerations or (), self._variant
         )
 

@@ -23,6 +23,7 @@ from dra_infra.kubernetes.scheduler.allocator.constraints import build_constrain
 from dra_infra.kubernetes.scheduler.allocator.identity import Published, abort
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal, Tracer, refuse
 from dra_infra.kubernetes.scheduler.allocator.requests import (
     DeviceCount,
     Key,
@@ -55,6 +56,7 @@ class Attempt:
         node: The node.
         declared: `status.declaredFeatures` of the node.
         is_cancelled: Asked at each step; true ends the attempt as the scheduler's timeout of a node does.
+        tracer: Who receives refusals.
     """
 
     claims: Sequence[ResourceClaim]
@@ -69,6 +71,7 @@ class Attempt:
     node: Node
     declared: frozenset[str]
     is_cancelled: Callable[[], bool]
+    tracer: Tracer | None = None
 
 
 class Preparation:
@@ -189,12 +192,9 @@ class Search:
         self._matching = attempt.matching
         self._variant = attempt.variant
         self._is_cancelled = attempt.is_cancelled
-        self._candidates = [
-            (pool, each)
-            for pool in attempt.pools
-            if is_tried(pool, attempt.variant)
-            for each in (pool.devices if not pool.invalid else (None,))
-        ]
+        self._tracer = attempt.tracer
+        self._pools = attempt.pools
+        self._candidates: list[tuple[Pool, Published | None]] = []
 
     def run(self) -> bool:
         """Searches; true when all claims got their devices, which are in `taking.picked` then.
@@ -202,6 +202,12 @@ class Search:
         Raises:
             AllocationError: When the attempt ends with an error.
         """
+        self._candidates = [
+            (pool, each)
+            for pool in self._pools
+            if is_tried(pool, self._variant)
+            for each in (pool.devices if not pool.invalid else (None,))
+        ]
         self.wanted.update(self._preparation.run())
         self._matching.forget()
         return self._find()
@@ -275,7 +281,7 @@ class Search:
             pool, published = self._candidates[position]
             if published is None:
                 raise abort(f"pool {pool.id.pool} is invalid: {pool.invalid}")
-            if not self._can_have(key, wanted, published):
+            if not self.can_have(key, wanted, published):
                 continue
             undo = self._taking.take(key.claim, wanted, pool, published, number=number)
             if undo is None:
@@ -288,15 +294,61 @@ class Search:
                 return found
         return Found.NO
 
-    def _can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
+    def can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
         """Checks that a device is free, selected and large enough, cheap tests first."""
         if not self._usage.is_free(wanted, published, key.claim):
-            return False
+            # This is what a search does most often, so nothing is called without a tracer.
+            if self._tracer is None:
+                return False
+            self._tracer(Refusal(published.id, Check.IN_USE))
         if not self._matching.is_selectable(key, wanted, published):
             return False
         if not self._variant.features.consumable_capacity:
             return True
         try:
-            return self._usage.has_capacity(wanted, published)
+            return self._usage.has_capacity(wanted, published) or not refuse(
+                self._tracer, published, Check.CAPACITY
+            )
         except CapacityError as error:
+            if not refuse(self._tracer, published, Check.CAPACITY, str(error)):
+                return True
             raise abort(f"{wanted.where}: checking capacity for device {published.id}: {error}") from error
+
+
+class Look:
+    """Looks at devices of a node one by one, with nothing picked beside them.
+
+    Args:
+        attempt: An attempt to serve nothing, which reports to *refusals*.
+        make_taking: Makes what takes a device; another one for each that draws on counters, which stay taken.
+        refusals: What is reported.
+    """
+
+    def __init__(self, attempt: Attempt, make_taking: Callable[[], Taking], refusals: list[Refusal]) -> None:
+        self._search = Search(attempt)
+        self._matching = attempt.matching
+        self._taking = attempt.taking
+        self._variant = attempt.variant
+        self._make_taking = make_taking
+        self._refusals = refusals
+
+    def refusals(
+        self, wanted: Wanted, pool: Pool, published: Published, *, in_full: bool = True
+    ) -> list[Refusal]:
+        """List the checks that a device fails for a request, in the order of the search.
+
+        Args:
+            wanted: The request.
+            pool: The pool of the device.
+            published: The device.
+            in_full: Whether to make also the checks from `Check.FEATURE` on of a device that fails one before. The search
+                never does, and in 1.35 it matters of which pool counters are looked at first.
+        """
+        self._refusals.clear()
+        self._matching.forget()
+        self._search.can_have(Key(0, 0), wanted, published)
+        if in_full or not self._refusals:
+            is_share = self._variant.features.consumable_capacity and published.shareable
+            taking = self._make_taking() if published.device.consumes_counters else self._taking
+            taking.admit(wanted, pool, published, [], is_share=is_share)
+        return list(self._refusals)

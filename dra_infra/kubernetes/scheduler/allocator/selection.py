@@ -25,6 +25,7 @@ from dra_infra.kubernetes.cel.evaluate import Failed as CelFailed
 from dra_infra.kubernetes.cel.evaluate import Match, NoMatch, Program, compile_expression, derive_attribute
 from dra_infra.kubernetes.problems import ProblemsError
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Failed, Published
+from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal, Tracer
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 
 
@@ -116,6 +117,7 @@ def passes(
     published: Published,
     evaluator: Evaluator,
     variant: Variant,
+    tracer: Tracer | None = None,
 ) -> bool:
     """selectorsMatch: whether a device passes all selectors of a class or a claim.
 
@@ -125,6 +127,7 @@ def passes(
         published: The device.
         evaluator: What evaluates.
         variant: The minor decides about the wording.
+        tracer: Who receives refusals.
 
     Raises:
         AllocationError: When an expression has no value on the device, which ends the attempt for the pod.
@@ -132,6 +135,10 @@ def passes(
     for number, selector in enumerate(selectors):
         verdict = evaluator.test(selector.expression, published)
         if verdict is True:
+            continue
+        if tracer is not None:
+            error = verdict.text if isinstance(verdict, Trouble) else ""
+            tracer(Refusal(published.id, Check.SELECTOR, owner, number, error))
             continue
         if verdict is False:
             return False

@@ -17,6 +17,7 @@ from dra_infra.kubernetes.scheduler.allocator.constraints import Constraint
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterUse, GroupUse
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Failed, Published, abort
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Tracer, refuse
 from dra_infra.kubernetes.scheduler.allocator.requests import Wanted
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import Picked, Undo, Usage
@@ -37,6 +38,7 @@ class Taking:
         index: SliceIndex,
         declared: frozenset[str],
         variant: Variant,
+        tracer: Tracer | None = None,
     ) -> None:
         self.usage = usage
         self.constraints: list[list[Constraint]] = []
@@ -46,6 +48,7 @@ class Taking:
         self._index = index
         self._declared = declared
         self._variant = variant
+        self._tracer = tracer
 
     def take(
         self, claim: int, wanted: Wanted, pool: Pool, published: Published, *, number: int
@@ -60,13 +63,11 @@ class Taking:
         """
         is_share = self._variant.features.consumable_capacity and published.shareable
         # A share for admin access is not looked at: nothing marks the device.
-        is_open = (is_share and wanted.admin) or self.usage.is_free(wanted, published, claim)
-        if not is_open or not self._is_allowed(published):
+        if not (is_share and wanted.admin) and not self.usage.is_free(wanted, published, claim):
             return None
         undone: list[Undo] = []
         if (
-            self._take_counters(pool, published, undone, is_share=is_share)
-            and not self._is_kept_away(published.device, wanted)
+            self.admit(wanted, pool, published, undone, is_share=is_share)
             and self._take_constraints(claim, wanted, published, undone)
             and self._take_device(claim, wanted, published, undone, number=number)
         ):
@@ -75,22 +76,33 @@ class Taking:
             _undo(undone)
         return None
 
+    def admit(
+        self, wanted: Wanted, pool: Pool, published: Published, undone: list[Undo], *, is_share: bool
+    ) -> bool:
+        """Check features and taints of a device, and take its counters."""
+        if not self._is_allowed(published) and refuse(self._tracer, published, Check.FEATURE):
+            return False
+        return self._take_counters(pool, published, undone, is_share=is_share) and not (
+            self._is_kept_away(published.device, wanted) and refuse(self._tracer, published, Check.TAINT)
+        )
+
     def _is_allowed(self, published: Published) -> bool:
-        return is_allowed(published, self._declared, self._variant)
+        return not find_missing_feature(published, self._declared, self._variant)
 
     def _is_kept_away(self, device: Device, wanted: Wanted) -> bool:
-        return is_kept_away(device, wanted.leaf.tolerations or (), self._variant)
+        return bool(list_untolerated(device, wanted.leaf.tolerations or (), self._variant))
 
     def _take_counters(self, pool: Pool, published: Published, undone: list[Undo], *, is_share: bool) -> bool:
         if not published.device.consumes_counters or (is_share and self.usage.has_shares(published.id)):
             return True
         if self._variant.features.compatibility_groups:
             before = self._groups.take(pool, published)
-            if before is None:
+            if before is not None:
+                undone.append(partial(self._groups.restore, before))
+            elif refuse(self._tracer, published, Check.COMPATIBILITY_GROUPS):
                 return False
-            undone.append(lambda: self._groups.restore(before))
         if not self._counters.take(pool, published):
-            return False
+            return not refuse(self._tracer, published, Check.COUNTERS)
         # Before 1.36 the counters of a share are never given back.
         if not is_share or not self._variant.has(Quirk.REFUSED_KEEPS):
             undone.append(lambda: self._counters.give_back(published))
@@ -145,26 +157,33 @@ class Taking:
             raise abort(f"{wanted.where}: rechecking capacity for device {published.id}: {error}") from error
 
 
-def is_allowed(published: Published, declared: frozenset[str], variant: Variant) -> bool:
-    """The features that a device needs are on."""
+def find_missing_feature(published: Published, declared: frozenset[str], variant: Variant) -> str:
+    """Return the feature that a device needs and that is off; empty where there is none."""
     features = variant.features
     if published.device.consumes_counters and not features.partitionable_devices:
-        return False
+        return "consumesCounters needs the gate DRAPartitionableDevices"
     # Calls of the driver to leave out: only the experimental copy asks whether that can be done.
     if variant.channel != "experimental" or not published.slice.spec.skip_node_operations:
-        return True
-    return features.optional_node_operations and OPTIONAL_NODE_OPERATIONS in declared
+        return ""
+    if not features.optional_node_operations:
+        return "skipNodeOperations needs the gate DRAOptionalNodeOperations"
+    if OPTIONAL_NODE_OPERATIONS not in declared:
+        return f"skipNodeOperations needs a node that declares {OPTIONAL_NODE_OPERATIONS}"
+    return ""
 
 
-def is_kept_away(device: Device, tolerations: Sequence[DeviceToleration], variant: Variant) -> bool:
-    """A taint keeps a request away from a device; in 1.34 every effect does."""
+def list_untolerated(
+    device: Device, tolerations: Sequence[DeviceToleration], variant: Variant
+) -> list[DeviceTaint]:
+    """List the taints that keep a request away from a device; in 1.34 every effect does."""
     if not variant.features.device_taints:
-        return False
-    return any(
-        not any(_tolerates(toleration, taint) for toleration in tolerations)
+        return []
+    return [
+        taint
         for taint in device.taints or ()
-        if variant.number == 34 or taint.effect in ("NoSchedule", "NoExecute")
-    )
+        if (variant.number == 34 or taint.effect in ("NoSchedule", "NoExecute"))
+        and not any(_tolerates(toleration, taint) for toleration in tolerations)
+    ]
 
 
 def _tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
