@@ -146,13 +146,7 @@ def other_values(question: Question, at: ClauseAt, devices: Sequence[Published])
         number = literal["int"]
         if _INDEX.search(before) or _DEFAULT.search(before) or (number is not None and is_wrapped):
             continue
-        old = (
-            number
-            if number is not None
-            else literal["double"]
-            if literal["double"] is not None
-            else literal["single"]
-        )
+        old = next(each for each in (number, literal["double"], literal["single"]) if each is not None)
         if f"{domain}/{identifier}".startswith(old) or old == identifier:
             continue
         values = {_raw(each, source, f"{domain}/{identifier}") for each in devices} - {None, old}
@@ -284,9 +278,10 @@ def _guarded(question: Question, leaf: Leaf, rank: int) -> Iterator[Ladder]:
             continue
         paths = list(dict.fromkeys(_READ.findall(at.expression)))
         missing = [f"has({path})" for path in paths if f"has({path})" not in at.expression]
-        for guards in (
-            (*([each] for each in missing), missing) if len(missing) > 1 else [missing] if missing else []
-        ):
+        choices = [[each] for each in missing]
+        if len(missing) > 1:
+            choices.append(missing)
+        for guards in choices:
             expression = " && ".join([*guards, _wrapped(at.expression)])
             yield [
                 edit_clause(
