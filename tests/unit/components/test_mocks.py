@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.contract.documents import ROOT, blocks_of
+
 PRELUDE = """
 import pulumi
 import dra_infra as dra
@@ -94,3 +96,12 @@ def test_after_it():
     assert "1 failed, 1 passed" in printed
     assert "1 problem:" in printed
     assert "98 devices" in printed
+
+
+def test_the_test_of_the_guide_passes(tmp_path: Path) -> None:
+    (block,) = [
+        each
+        for each in blocks_of(ROOT / "docs" / "pulumi.md")
+        if each.markers.get("made by", "").endswith("test_the_test_of_the_guide_passes")
+    ]
+    assert "1 passed" in run_tests(tmp_path, block.text)
