@@ -25,13 +25,7 @@ from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 
-SIGNS: Final[dict[Action, str]] = {
-    "created": "+",
-    "changed": "~",
-    "replaced": "±",
-    "deleted": "-",
-    "retained": "○",
-}
+SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
 """What each action is marked with in text."""
 
 MAX_DIFF_LINES: Final = 60
@@ -60,7 +54,6 @@ _ACTION_STYLES: Final[dict[Action, str]] = {
     "changed": "yellow",
     "replaced": "magenta",
     "deleted": "red",
-    "retained": "yellow",
 }
 _TREND_STYLES: Final[dict[Trend, str]] = {
     "no-longer-fits": "red",
@@ -254,7 +247,7 @@ def _diff(change: Change) -> Iterator[RenderableType]:
     for hunk in change.diff:
         if left <= 0:
             break
-        if change.before and change.after:
+        if change.action not in ("created", "deleted"):
             yield _text(f"    @@ {hunk.path} @@", "cyan")
         for line in hunk.lines[:left]:
             yield _text(f"    {line}", _LINE_STYLES.get(line[:1], ""))
