@@ -247,14 +247,23 @@ def start(root: Path, top: Path, asked: Asked, environment: Path | None = None) 
 def _lent_environment(source: Source, asked: Asked) -> Path | None:
     """Return the virtual environment of the working tree, for the base, whose files are those of a commit.
 
-    Not one that git knows: the author of the change would write what the base answers.
+    None outside of the repository, and none with a file that git tracks: the author of the change would write what the
+    base answers.
     """
     with contextlib.suppress(ProblemsError):
-        environment = load_project(source.root, asked.stack, asked.config).environment
-        if environment and environment.is_dir():
-            repository = find_repository(source.root)
-            if repository.git("ls-files", "-z", "--", os.path.relpath(environment, repository.top)) == "":
-                return environment
+        named = load_project(source.root, asked.stack, asked.config).environment
+        if named is None or not named.is_dir():
+            return None
+        repository = find_repository(source.root)
+        top = repository.top.resolve()
+        # Git lists no file behind a link, which a commit can hold.
+        environment = named.resolve()
+        tracked = repository.git("ls-files", "-z")
+        if tracked is None or top not in environment.parents:
+            return None
+        folder = f"{environment.relative_to(top).as_posix()}/".casefold()
+        if not any(path.casefold().startswith(folder) for path in tracked.split("\0")):
+            return environment
     return None
 
 
