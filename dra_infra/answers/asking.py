@@ -191,14 +191,14 @@ def ask_cluster(
 
 def _list(reader: Reader, kind: Kind, namespace: str | None) -> Listing:
     selector = _WARNINGS if kind is EVENTS else ""
-    found = reader.list(kind, field_selector=selector)
-    if found.is_seen or not kind.namespaced or not namespace:
-        return found
+    everywhere = reader.list(kind, field_selector=selector)
+    if everywhere.is_seen or not kind.namespaced or not namespace:
+        return everywhere
     # With rights in the one namespace only, its own objects are better than none.
     inside = Reader(reader.session, namespaces=[namespace]).list(kind, field_selector=selector)
     if not inside.is_seen:
-        return found
-    problems = (*found.problems, *inside.problems)
+        return everywhere
+    problems = (*everywhere.problems, *inside.problems)
     return Listing(
         kind=kind,
         items=inside.items,
@@ -213,9 +213,9 @@ def _release(
 ) -> tuple[Release, str, list[Problem]]:
     """The minor of the API server with its gates, over which the user's go, and the version that the server reports."""
     status, version = reader.session.get_json("/version")
-    told = text(mapping(version).get("gitVersion")) if status == 200 else ""
-    found = re.match(r"v?(\d+\.\d+)\.", told)
-    minor = kubernetes or (found[1] if found else "")
+    git_version = text(mapping(version).get("gitVersion")) if status == 200 else ""
+    match = re.match(r"v?(\d+\.\d+)\.", git_version)
+    minor = kubernetes or (match[1] if match else "")
     problems: list[Problem] = []
     if minor not in SUPPORTED_MINORS and not kubernetes:
         newest = SUPPORTED_MINORS[-1]
@@ -223,7 +223,7 @@ def _release(
             Problem(
                 path="/version",
                 code="unknown-kubernetes",
-                message=f"the cluster has version {told or 'unknown'}; answered is for {newest}",
+                message=f"the cluster has version {git_version or 'unknown'}; answered is for {newest}",
                 hint="name the nearest one: --kubernetes MINOR",
                 severity="warning",
             )
@@ -232,8 +232,8 @@ def _release(
     served = {} if kubernetes else _usable(read_gates(reader.session), minor)
     target = ClusterTarget(kubernetes=minor, gates={**served, **gates})
     if served and check_target(target):
-        return release_of(minor, gates), told, problems
-    return release_of(minor, {**served, **gates}), told, problems
+        return release_of(minor, gates), git_version, problems
+    return release_of(minor, {**served, **gates}), git_version, problems
 
 
 def _usable(gates: Mapping[str, bool], minor: str) -> dict[str, bool]:
@@ -261,7 +261,7 @@ def _fleet(listings: Mapping[Kind, Listing]) -> tuple[Fleet, list[Problem]]:
 
 
 def _gather(manifests: list[Mapping[str, Any]]) -> tuple[Fleet, list[Problem]]:
-    """The fleet of what can be read; the rest is told."""
+    """Return the fleet of all readable objects, and a problem for each other one."""
     try:
         return gather_fleet(manifests, _CLUSTER), []
     except FleetError:

@@ -20,7 +20,7 @@ class Checked:
     Args:
         problems: What is wrong, in reading order; those of the run that made the objects are among them.
         accepted: The objects that can be placed, and the workloads that cannot.
-        is_whole: False where an error belongs to no object: some objects are missing then, and nobody knows which pods need them.
+        is_whole: False if an error belongs to no object. Some objects are missing then, and it is not known which pods need them.
     """
 
     problems: tuple[Problem, ...]
@@ -29,7 +29,7 @@ class Checked:
 
     @property
     def has_errors(self) -> bool:
-        """Whether any problem is an error rather than a warning."""
+        """True if at least one problem is an error."""
         return any(each.severity == "error" for each in self.problems)
 
 

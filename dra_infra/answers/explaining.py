@@ -218,7 +218,7 @@ def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout:
         manifest, around, manifests, running, part=subject.part, kinds=known, held=objects.held
     )
     errors = [problem for problem in checked.problems if problem.severity == "error"]
-    # Where the program itself has errors, objects are missing, and nobody knows what would run beside these pods.
+    # If the program itself has errors, objects are missing, and it is not known which other pods would run.
     missing = [problem for problem in program.problems if problem.severity == "error"]
     asked = Asked(
         asking=replace(asking, causes=(*asking.causes, *missing)),
@@ -303,7 +303,7 @@ def _with_workload(asked: Asked, alone: WorkloadPlacement) -> Asked:
 
 
 def _is_of(placed: WorkloadPlacement, subject: ObjectRef) -> bool:
-    """Whether a workload is the one that is asked about, or the first part of it where no part is named."""
+    """Return True for the workload in question, or for its first part if the question names no part."""
     owner = placed.owner
     return owner.whole.stored == subject.whole.stored and subject.part in ("", owner.part)
 

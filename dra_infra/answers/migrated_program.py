@@ -74,9 +74,13 @@ def program_of(
     if problems := check_objects(objects):
         return MigratedProgram("", list(migrated), [], problems)
     # An object whose namespace is left open is none of the cluster.
-    there = {ObjectRef.of(each): each for each in running if each.get("kind") in _TAKEN_OVER}
-    found = {index: there[ref] for index, each in enumerate(objects) if (ref := ObjectRef.of(each)) in there}
-    imported = {index for index, each in found.items() if is_same_object(objects[index], each)}
+    importable = {ObjectRef.of(each): each for each in running if each.get("kind") in _TAKEN_OVER}
+    existing = {
+        index: importable[ref]
+        for index, each in enumerate(objects)
+        if (ref := ObjectRef.of(each)) in importable
+    }
+    imported = {index for index, each in existing.items() if is_same_object(objects[index], each)}
     read = {
         number: before[index]
         for number, (index, each) in enumerate(rows)
@@ -104,13 +108,13 @@ def program_of(
         rewritten = [Remark("apiVersion", "changed", "old-version", message)] if version != new else []
         if told := (*remarks, *rewritten):
             result[index] = replace(result[index], remarks=(*result[index].remarks, *told))
-    for number in sorted((found.keys() | changed.keys()) - imported):
+    for number in sorted((existing.keys() | changed.keys()) - imported):
         (index, _), each = rows[number], objects[number]
         way = "leave object_name= out" if each["kind"] in _TAKEN_OVER else _APPLY
         message = f"{reference_to(each)} is in the cluster with another spec, which no import takes over{obstacles.get(number, '')}"
         stopped = Remark("", "decide", "not-taken-over", message, f"{way}, or delete it there before")
         result[index] = replace(result[index], remarks=(*result[index].remarks, stopped))
-    held = {index: read.get(index) or found[index] for index in sorted(imported)}
+    held = {index: read.get(index) or existing[index] for index in sorted(imported)}
     notes = _find_notes(program.components, objects, taken, held)
     notes += [_IN_ITS_STACK] if names else []
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))

@@ -174,8 +174,8 @@ def read_cluster(
         raise nothing_seen([*told, *problems] or [_nothing(place, "nothing lives there")])
     warn(told)
     if files is None:
-        there = {ObjectRef.of(each).stored for each in objects}
-        own = [each for each in inputs if find_owner(each) not in there]
+        owners = {ObjectRef.of(each).stored for each in objects}
+        own = [each for each in inputs if find_owner(each) not in owners]
         if not own and not problems:
             problems = [_nothing(place, "nothing lives there that could be migrated")]
         sources = [SourceObject.of("objects.yaml", each, place) for each in own]

@@ -49,7 +49,7 @@ class ReviewOptions(SceneOptions, total=False):
         base: Git revision to compare with; None takes `HEAD` where no `base_path` is given.
         base_path: Folder or file to compare with, in place of a revision.
         head: The head as `dra-infra compile` wrote it; None takes the working tree.
-        head_commit: The commit of which `head` must be.
+        head_commit: The commit that `head` must have been compiled from.
         source: `program`, `manifests`, `chart` or `kustomization`; None reads it off the path.
         values: Files with values of a chart; the last wins.
         timeout: Seconds that a program may run.

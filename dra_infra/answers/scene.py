@@ -23,7 +23,7 @@ class Deployed:
 
     Args:
         same: Those that stay as they are.
-        changed: Those that change in place, so that pods and claims are made anew of them.
+        changed: Those that change in place. New pods and claims are made from them.
     """
 
     same: frozenset[str] = frozenset()
@@ -141,7 +141,7 @@ class Scene:
 
     @property
     def provenance(self) -> Provenance:
-        """What an answer about the scene is checked for."""
+        """Return the releases, hardware and driver that answers about the scene hold for."""
         is_placed = self.fleet is not None
         return Provenance.of_program(self.program, target=self.target, fleet=self.fleet, is_placed=is_placed)
 

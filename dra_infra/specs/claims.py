@@ -169,7 +169,12 @@ SHORTHAND_REQUEST: Final = "gpu"
 """Name of the one request of a claim that was asked for by `device_class=`, `count=`, `select=`."""
 
 _SHORTHAND: Final = (
-    *("device_class", "count", "select", "first_available", "tolerations", "capacity"),
+    "device_class",
+    "count",
+    "select",
+    "first_available",
+    "tolerations",
+    "capacity",
     "admin_access",
 )
 
