@@ -8,18 +8,24 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tarfile
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.program_objects import NotSeen
 from dra_infra.sources import git
 from dra_infra.sources.repository import Repository
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    import tarfile
+else:
+    # Python 3.11 has safe filters from 3.11.4 only, and Debian 12 has 3.11.2. The copy has no types.
+    from backports import tarfile
 
 LARGEST: Final = 2**31
 """Bytes of files that are unpacked."""

@@ -86,7 +86,7 @@ def _python() -> str:
     return _table(
         ["", ""],
         [
-            ["Python", f"{', '.join(versions)} (`{project['requires-python']}`)"],
+            ["Python", ", ".join(versions)],
             *(
                 [f"`{re.split('[<>=]', each)[0]}`", f"`{each[len(re.split('[<>=]', each)[0]) :]}`"]
                 for each in needed

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,21 @@ def test_a_folder_outside_a_repository_is_told(tmp_path: Path):
 
 def test_a_folder_that_does_not_exist_is_told(tmp_path: Path):
     assert code_of(tmp_path / "absent", "HEAD") == "no-project"
+
+
+def test_an_archive_is_unpacked_by_pythons_whose_tarfile_has_no_filters(repository: Path):
+    """Python 3.11.0 to 3.11.3, and so Debian 12 (3.11.2), lack what 3.11.4 brought."""
+    program = (
+        "import sys, tarfile\n"
+        "if sys.version_info < (3, 12):\n"
+        "    del tarfile.data_filter, tarfile.FilterError\n"
+        "from pathlib import Path\n"
+        "from dra_infra.sources.repository import find_repository\n"
+        "from dra_infra.sources.revision import archived\n"
+        "with archived(find_repository(Path(sys.argv[1])), 'HEAD') as old:\n"
+        "    print((old.root / '__main__.py').read_text())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, repository], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("old\n", "")
