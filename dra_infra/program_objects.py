@@ -23,6 +23,7 @@ from dra_infra.kubernetes.api.manifests import (
     value_at,
 )
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.resource_options import ResourceOptions, match_by_alias
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUTONAMED",
     "DEFAULT_PROVIDER",
+    "NOT_EXPANDED",
     "SECRET",
     "UNKNOWN",
     "EngineMessage",
@@ -51,6 +53,9 @@ __all__ = [
 
 DEFAULT_PROVIDER: Final = "default"
 """In place of the name of a provider, for what names none."""
+
+NOT_EXPANDED: Final = "its provider makes the objects"
+"""Why the objects of a resource are not known: the reason of `NotSeen`, or its beginning."""
 
 Replacement = Literal["provider", "delete-first", "in-place"]
 """How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not
@@ -146,6 +151,12 @@ class NotSeen:
     name: str
     reason: str
 
+    @property
+    def hides_objects(self) -> bool:
+        """True where objects of the program are missing, so that nobody can say that nothing changes."""
+        # Of a Helm release, whose values may be secret, nothing but its objects is looked for.
+        return self.reason.startswith(NOT_EXPANDED) or self.what.startswith("kubernetes:helm.sh/")
+
     def __str__(self) -> str:
         return f"{self.what} {self.name}: {self.reason}"
 
@@ -169,6 +180,8 @@ class Program:
     """Helm releases, sorted by URN; their objects are not among `objects`."""
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""
+    options: Mapping[str, ResourceOptions] = field(default_factory=dict, hash=False)
+    """What the program asks of the engine for resources, by URN, where it asks for anything."""
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
     elsewhere: tuple[str, ...] = ()
@@ -207,6 +220,12 @@ def without_secrets(base: Program, head: Program, mask: SecretMask) -> tuple[Pro
         _versionless_key(each): (each.manifest, masked.manifest)
         for each, masked in zip(base.objects, first.objects, strict=True)
     }
+    former = match_by_alias(base.resources, head.resources, head.options)
+    by_urn = {each.urn: objects[_versionless_key(each)] for each in base.objects}
+    for each in head.objects:
+        known = by_urn.get(former.get(each.urn, ""))
+        if known is not None:
+            objects[_versionless_key(each)] = known
     return first, _masked_program(head, objects, {each.urn: each for each in base.releases}, mask)
 
 
@@ -228,6 +247,13 @@ def _masked_program(
             _masked_object(each, objects.get(_versionless_key(each)), mask) for each in program.objects
         ),
         releases=tuple(_masked_release(each, releases.get(each.urn), mask) for each in program.releases),
+        resources=_masked_urns(program.resources, mask),
+        options={
+            urn: _masked_options(each, mask)
+            for urn, each in zip(
+                _masked_urns(tuple(program.options), mask), program.options.values(), strict=True
+            )
+        },
         stand_in_classes=tuple(
             DeviceClass.from_manifest(mask.manifest(each.to_manifest())) for each in program.stand_in_classes
         ),
@@ -243,13 +269,44 @@ def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask
     # Most objects of a change are as they were.
     same = former is not None and former[0] == each.manifest
     manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
-    # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
-    urn = "::".join(map(mask.text, each.urn.split("::")))
+    urn = _masked_urn(each.urn, mask)
     component = mask.text(each.component)
     provider = mask.text(each.provider)
     if manifest is each.manifest and (urn, component, provider) == (each.urn, each.component, each.provider):
         return each
     return replace(each, manifest=manifest, urn=urn, component=component, provider=provider)
+
+
+def _masked_urn(urn: str, mask: SecretMask) -> str:
+    # Part by part, for `Secret::name` is written like a secret and would be no URN without its parts.
+    return "::".join(map(mask.text, urn.split("::")))
+
+
+def _masked_urns(urns: tuple[str, ...], mask: SecretMask) -> tuple[str, ...]:
+    # Hardly any name is a secret, and one text is faster than many.
+    names = "\n".join(urn.rpartition("::")[2] for urn in urns)
+    return urns if mask.text(names) == names else tuple(_masked_urn(urn, mask) for urn in urns)
+
+
+def _masked_options(asked: ResourceOptions, mask: SecretMask) -> ResourceOptions:
+    return replace(
+        asked,
+        parent=_masked_urn(asked.parent, mask),
+        aliases=tuple(
+            replace(
+                each,
+                urn=_masked_urn(each.urn, mask),
+                name=mask.text(each.name),
+                parent=_masked_urn(each.parent, mask),
+            )
+            for each in asked.aliases
+        ),
+        ignore_changes=tuple(map(mask.text, asked.ignore_changes)),
+        replace_on_changes=tuple(map(mask.text, asked.replace_on_changes)),
+        depends_on=tuple(_masked_urn(each, mask) for each in asked.depends_on),
+        deleted_with=_masked_urn(asked.deleted_with, mask),
+        custom_timeouts=tuple((step, mask.text(limit)) for step, limit in asked.custom_timeouts),
+    )
 
 
 def _masked_release(

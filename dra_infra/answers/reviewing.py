@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Unpack
 
-from dra_infra.answers.checking import Checked, check
+from dra_infra.answers.checking import check
 from dra_infra.answers.placing import place_scene_within_limits
 from dra_infra.answers.reading import SceneOptions
 from dra_infra.answers.scene import Deployed, Scene
@@ -31,10 +31,11 @@ from dra_infra.program.program_json import load_head
 from dra_infra.program.project import FLEET_SETTING, Project, driver_of, load_project
 from dra_infra.program.project_files import project_file
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.program_objects import EnginePreview, Locate, Program
+from dra_infra.program_objects import EnginePreview, Locate, Program, ProgramObject
 from dra_infra.review import Review
 from dra_infra.review import review as review_placed
 from dra_infra.review.changes import Change, compare_programs
+from dra_infra.review.options import find_staying, with_ignored_changes
 from dra_infra.review.reviews import FailOn
 from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.sources.repository import find_repository
@@ -58,6 +59,7 @@ class ReviewOptions(SceneOptions, total=False):
         engine: Whether the preview of the real engine is joined.
         policy_packs: Folders of policy packs that the engine runs.
         refresh: Whether the engine reads the cluster first.
+        assume_empty_base: Whether a base whose program fails counts as empty; else nothing is decided and the gate is closed.
     """
 
     base: str | None
@@ -72,6 +74,7 @@ class ReviewOptions(SceneOptions, total=False):
     engine: bool
     policy_packs: Sequence[Path]
     refresh: bool
+    assume_empty_base: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +166,7 @@ def ask_review(path: Path | str = ".", **options: Unpack[ReviewOptions]) -> Revi
         charts=options.get("charts", False),
         values=options.get("values", ()),
         allowance=read_allowance(options.get("allow", ())),
+        assume_empty_base=options.get("assume_empty_base", False),
     )
     find = find_source if options.get("head") is None else trusted_source
     trusted = find(path, source, stack=stack, config=config)
@@ -250,6 +254,7 @@ def answer_review(
         opaque=sides.opaque,
         engine=preview,
         kinds=load_workload_kinds(kinds) if kinds else None,
+        base_failure=sides.base_failure,
     )
     of_fleet = () if fleet else _note_on_fleet(source, asked, project)
     notes = (*sides.notes, *of_fleet, *result.notes)
@@ -317,6 +322,7 @@ def compare(
     opaque: frozenset[str] | None = None,
     engine: EnginePreview | None = None,
     kinds: WorkloadKinds | None = None,
+    base_failure: Problem | None = None,
 ) -> Review:
     """Check both sides, place them on *fleet*, and compare them.
 
@@ -330,23 +336,30 @@ def compare(
         opaque: URNs of the head's objects whose secrets were never known; None takes all that show one.
         engine: The engine's preview of the head.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        base_failure: Why the base did not run. Then no change is known, and the gate is closed.
     """
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     is_whole = not any(each.severity == "error" for each in head.problems)
-    changes = compare_programs(base, head)
+    meant = head
+    head = with_ignored_changes(base, head)
+    changes = () if base_failure else compare_programs(base, head)
+    staying = tuple(find_staying(changes, base)) if is_whole else ()
     after = Scene.of(
-        head,
+        replace(head, objects=(*head.objects, *staying)) if staying else head,
         fleet=fleet,
         running=running,
         kinds=kinds,
         locate=locate,
-        deployed=_find_deployed(head, changes),
+        deployed=_find_deployed(head, changes, staying),
     )
     checked = check(after, target=head.target)
-    placed: tuple[Placement, Placement] | tuple[None, None] = (None, None)
+    placed: tuple[Placement | None, Placement | None] = (None, None)
     if fleet is not None and (fleet.nodes or fleet.pools):
         before = Scene.of(base, fleet=fleet, running=running, kinds=kinds, deployed=_all_of(base))
-        placed = _place(before, check(before), after, checked)
+        placed = (
+            None if base_failure else place_scene_within_limits(before, check(before)),
+            place_scene_within_limits(after, checked),
+        )
     return review_placed(
         base,
         replace(head, problems=checked.problems),
@@ -360,26 +373,20 @@ def compare(
         kinds=kinds,
         is_whole=is_whole,
         changes=changes,
+        base_failure=base_failure,
+        meant=meant,
     )
 
 
-def _find_deployed(head: Program, changes: Sequence[Change]) -> Deployed:
+def _find_deployed(head: Program, changes: Sequence[Change], staying: Sequence[ProgramObject]) -> Deployed:
     """Return the objects of the head that the base has too: the base is what is deployed."""
     different = {each.urn for each in changes}
+    same = {each.urn for each in head.objects} - different
     return Deployed(
-        same=frozenset(each.urn for each in head.objects) - different,
+        same=frozenset(same | {each.urn for each in staying}),
         changed=frozenset(each.urn for each in changes if each.action == "changed"),
     )
 
 
 def _all_of(base: Program) -> Deployed:
     return Deployed(same=frozenset(each.urn for each in base.objects))
-
-
-def _place(
-    before: Scene, checked_before: Checked, after: Scene, checked_after: Checked
-) -> tuple[Placement, Placement]:
-    return (
-        place_scene_within_limits(before, checked_before),
-        place_scene_within_limits(after, checked_after),
-    )

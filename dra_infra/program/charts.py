@@ -150,9 +150,18 @@ def render_chart(
     inside: Path | None = None,
     helm: str = HELM,
     timeout: float = DEFAULT_TIMEOUT,
+    has_hooks: bool = False,
 ) -> tuple[dict[str, Any], ...]:
     """The objects of `render_templates`."""
-    rendered = render_templates(release, root=root, target=target, inside=inside, helm=helm, timeout=timeout)
+    rendered = render_templates(
+        release,
+        root=root,
+        target=target,
+        inside=inside,
+        helm=helm,
+        timeout=timeout,
+        has_hooks=has_hooks,
+    )
     return tuple(manifest for _, manifest in rendered)
 
 
@@ -164,11 +173,12 @@ def render_templates(
     inside: Path | None = None,
     helm: str = HELM,
     timeout: float = DEFAULT_TIMEOUT,
+    has_hooks: bool = False,
 ) -> tuple[tuple[str, dict[str, Any]], ...]:
     """The objects that an installation of *release* would make, by `helm template`; no cluster is asked.
 
     Each comes with the template that made it, from the name of the chart on: `inference/templates/job.yaml`.
-    Helm fetches the chart where it is not on this machine. Hooks are not among the objects. A chart of the repository is a
+    Helm fetches the chart where it is not on this machine. A chart of the repository is a
     stranger's: helm follows its links, and its templates print what they lead to, so none may lead out.
 
     Args:
@@ -178,13 +188,15 @@ def render_templates(
         inside: The repository, which links of the chart may not lead out of; None for *root* alone.
         helm: The binary.
         timeout: Seconds until it is stopped.
+        has_hooks: Whether hooks, but those of tests, are among the objects.
 
     Raises:
         ProgramError: `helm-not-found`; `chart-leads-out`; `chart-not-rendered`, with what helm said; or a code of
             `read_manifests`.
     """
     # A program names all of these, so none of them may be read as an option: `--post-renderer` runs a command.
-    command = [helm, "template", f"--namespace={release.namespace}", "--no-hooks"]
+    command = [helm, "template", f"--namespace={release.namespace}"]
+    command += ["--skip-tests"] if has_hooks else ["--no-hooks"]
     command += ["--include-crds"] if release.has_crds else []
     command += [f"--repo={release.repository}"] if release.repository else []
     command += [f"--version={release.version}"] if release.version else []

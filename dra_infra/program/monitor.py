@@ -21,13 +21,33 @@ from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
+from dra_infra.program.functions import (
+    NotExpandedError,
+    ProviderSettings,
+    call_function,
+    describe_why,
+    expand_component,
+    is_kept,
+    name_of_child,
+)
+from dra_infra.program.project import minor_of
 from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
-from dra_infra.program_objects import DEFAULT_PROVIDER, NotSeen
+from dra_infra.program.unknown_results import UNKNOWN_RESULT
+from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, NotSeen
+from dra_infra.resource_options import (
+    NO_OPTIONS,
+    Alias,
+    ResourceOptions,
+    make_urn,
+    without_version,
+)
+from dra_infra.target import ClusterTarget
 
 _KUBERNETES: Final = "kubernetes:"
 # Resources of pulumi-kubernetes whose objects are made by the provider, not by the program.
@@ -44,7 +64,7 @@ def is_object(type_: str) -> bool:
     return type_.startswith(_KUBERNETES) and not type_.startswith(_MADE_BY_PROVIDER)
 
 
-_STACK = "pulumi:pulumi:Stack"
+_CHART: Final = "kubernetes:helm.sh/v3:Chart"
 _PROVIDER: Final = "pulumi:providers:kubernetes"
 _STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"
 _NOT_READ: Final = "it is read from a provider or another stack"
@@ -83,8 +103,7 @@ class Registration:
     inputs: dict[str, Any]
     custom: bool
     remote: bool
-    replace_on_changes: tuple[str, ...] = ()
-    delete_before_replace: bool = False
+    options: ResourceOptions = NO_OPTIONS
     place: Place | None = None
     component: str = ""
     provider: str = DEFAULT_PROVIDER
@@ -102,6 +121,7 @@ class Monitor:
         transforms: Those that the program registers.
         config: Settings of the stack.
         stand_ins: What stands in for what is read from elsewhere.
+        folder: Where paths that the program names begin.
     """
 
     project: str
@@ -111,6 +131,7 @@ class Monitor:
     transforms: Transforms
     config: Mapping[str, str]
     stand_ins: StandIns = field(default_factory=StandIns)
+    folder: Path = Path()
     registrations: dict[str, Registration] = field(default_factory=dict)
     not_seen: set[NotSeen] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
@@ -179,8 +200,7 @@ class Monitor:
             inputs=fields_to_plain(request.object, nulls=request.type == RELEASE_TYPE),
             custom=request.custom,
             remote=request.remote,
-            replace_on_changes=tuple(request.replaceOnChanges),
-            delete_before_replace=request.deleteBeforeReplace,
+            options=self._options_of(request),
             place=self._find_place(request),
             component=self._find_component(request.type, request.name, request.parent),
             provider=_name_of(request.provider),
@@ -189,10 +209,8 @@ class Monitor:
             if urn in self.registrations:
                 self.problems.append(_duplicate(registration))
             self.registrations[urn] = registration
-            if request.remote:
-                self.not_seen.add(
-                    NotSeen(what=request.type, name=request.name, reason="its provider makes the objects")
-                )
+        if request.remote:
+            self._expand(registration)
         if request.custom or request.remote:
             name = registration.component or request.name
             self._check_provider(request.type, request.provider, name, registration.place)
@@ -203,6 +221,53 @@ class Monitor:
                 # What the server would fill in is known to no program that asks for it here.
                 response.object.fields["metadata"].struct_value.fields["uid"].string_value = UNKNOWN_VALUE
         return response
+
+    def _expand(self, holder: Registration) -> None:
+        """Register what the provider makes of a component, where it follows from files."""
+        try:
+            settings = self._settings_of(holder.provider)
+            manifests = expand_component(holder.type, holder.name, holder.inputs, settings)
+        except NotExpandedError as error:
+            self._note(holder.type, holder.name, describe_why(error))
+            return
+        children = [self._child_of(holder, each) for each in manifests or ()]
+        parents = [holder.urn, *self._parents_of(holder.parent)]
+        if manifests is None:
+            self._note(holder.type, holder.name, NOT_EXPANDED)
+        elif any(self.transforms.of_resource(each.urn, parents, ()) for each in children):
+            self._note(holder.type, holder.name, f"{NOT_EXPANDED}: transforms change them")
+            return
+        with self._lock:
+            for child in children:
+                if child.urn in self.registrations:
+                    self.problems.append(_duplicate(child))
+                self.registrations[child.urn] = child
+
+    def _child_of(self, holder: Registration, manifest: dict[str, Any]) -> Registration:
+        api_version = str(manifest.get("apiVersion"))
+        group = api_version if "/" in api_version else f"core/{api_version}"
+        type_ = f"{_KUBERNETES}{group}:{manifest.get('kind')}"
+        name = name_of_child(holder.name, holder.inputs, manifest)
+        asked = holder.options
+        has_aliases = bool(asked.aliases or asked.parent)
+        return Registration(
+            urn=self._make_urn(holder.urn, type_, name),
+            type=type_,
+            name=name,
+            parent=holder.urn,
+            inputs=manifest,
+            custom=True,
+            remote=False,
+            options=ResourceOptions(
+                parent=holder.urn if has_aliases else "",
+                protect=asked.protect,
+                retain_on_delete=asked.retain_on_delete or is_kept(holder.type, manifest),
+                deleted_with=asked.deleted_with,
+            ),
+            place=holder.place,
+            component=holder.component,
+            provider=holder.provider,
+        )
 
     def RegisterResourceOutputs(self, _request: Any) -> empty_pb2.Empty:  # noqa: N802
         """Outputs of components are the program's own affair."""
@@ -255,10 +320,45 @@ class Monitor:
         self._note(request.type, request.name, "it is read from a cluster: nothing but its name is known")
 
     def Invoke(self, request: Any) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
-        """Functions of providers are not called here: the result is unknown."""
+        """What stands in for a function's result, or what it makes of files of the project; every other result is unknown."""
         self._check_provider(request.tok, request.provider, request.tok, self._find_place(request))
-        self._note("function", request.tok, "providers are not called here")
-        return resource_pb2.ResourceInvokeResponse(unknown=True)
+        response = resource_pb2.ResourceInvokeResponse()
+        result, file = self.stand_ins.functions.get(request.tok, (None, ""))
+        if result is not None:
+            self._note("function", request.tok, f"{file} stands in for its result")
+        else:
+            try:
+                settings = self._settings_of(_name_of(request.provider))
+                made = call_function(request.tok, fields_to_plain(request.args, nulls=True), settings)
+            except NotExpandedError as error:
+                self._note("function", request.tok, describe_why(error))
+                made = None
+            result = None if made is None else {"result": [*made]}
+        if result is None:
+            # Who asked for it notes it.
+            response.unknown = True
+        else:
+            getattr(response, "return").update(result)
+        return response
+
+    def _settings_of(self, provider: str) -> ProviderSettings:
+        """Return what the provider of that name knows; a default provider reads the stack's settings."""
+        namespace = self.config.get("kubernetes:namespace")
+        if provider != DEFAULT_PROVIDER:
+            named = (each for each in self.registrations.values() if each.type == _PROVIDER)
+            namespace = next((each.inputs.get("namespace") for each in named if each.name == provider), None)
+        return ProviderSettings(
+            folder=self.folder,
+            namespace=namespace if namespace and not is_marker(namespace) else "default",
+            target=ClusterTarget(kubernetes=minor_of(self.config)),
+        )
+
+    def note_unknown_result(self, token: str) -> None:
+        """Note a function whose result is not known, unless a reason was noted; one of pulumi-kubernetes makes objects."""
+        if any((each.what, each.name) == ("function", token) for each in self.not_seen):
+            return
+        makes_objects = token.startswith(_KUBERNETES)
+        self._note("function", token, NOT_EXPANDED if makes_objects else "providers are not called here")
 
     def Call(self, request: Any) -> provider_pb2.CallResponse:  # noqa: N802
         """Methods of resources are not called here: the result is unknown."""
@@ -275,9 +375,17 @@ class Monitor:
         """Nothing is running that had to be waited for."""
         return empty_pb2.Empty()
 
+    @property
+    def empty_charts(self) -> Iterator[Registration]:
+        """Charts none of whose objects was registered: the SDK does not render one whose values are not known."""
+        parents = {each.parent for each in self.registrations.values()}
+        for each in self.registrations.values():
+            if each.type == _CHART and each.urn not in parents:
+                yield each
+
     def note_made_by_provider(self, registration: Registration) -> None:
         """A Release, Chart or the like: its objects are only known to the provider."""
-        self._note(registration.type, registration.name, "its provider makes the objects")
+        self._note(registration.type, registration.name, NOT_EXPANDED)
 
     def _check_provider(self, token: str, provider: str, name: str, place: Place | None) -> None:
         """Refuse what needs a default provider that the stack disables, as the engine does (source_eval.go)."""
@@ -308,10 +416,33 @@ class Monitor:
             self.not_seen.add(NotSeen(what=what, name=name, reason=reason))
 
     def _make_urn(self, parent: str, type_: str, name: str) -> str:
-        # sdk/go/common/resource/urn: the types of all parents but the stack's are joined by `$`.
-        parent_type = parent.split("::", 3)[2] if parent else ""
-        qualified = type_ if parent_type in ("", _STACK) else f"{parent_type}${type_}"
-        return f"urn:pulumi:{self.stack}::{self.project}::{qualified}::{name}"
+        return make_urn(self.stack, self.project, parent, type_, name)
+
+    def _options_of(self, request: Any) -> ResourceOptions:
+        """The options of a resource, with those that it inherits as in the engine."""
+        holder = self.registrations.get(request.parent)
+        above = holder.options if holder else NO_OPTIONS
+        timeouts = request.customTimeouts
+        has_order = request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
+        used = {urn for each in request.propertyDependencies.values() for urn in each.urns}
+        return ResourceOptions(
+            parent=request.parent if above.aliases or above.parent else "",
+            aliases=tuple(_aliases_of(request)),
+            protect=request.protect if request.HasField("protect") else above.protect,
+            retain_on_delete=(
+                request.retainOnDelete if request.HasField("retainOnDelete") else above.retain_on_delete
+            ),
+            ignore_changes=tuple(request.ignoreChanges),
+            replace_on_changes=tuple(request.replaceOnChanges),
+            delete_before_replace=request.deleteBeforeReplace if has_order else None,
+            depends_on=tuple(sorted(set(request.dependencies) - used)),
+            deleted_with=request.deletedWith or above.deleted_with,
+            custom_timeouts=tuple(
+                (name, getattr(timeouts, name))
+                for name in ("create", "update", "delete")
+                if getattr(timeouts, name)
+            ),
+        )
 
     def _find_component(self, type_: str, name: str, parent: str) -> str:
         if type_.startswith(_OWN_PREFIX):
@@ -348,7 +479,12 @@ class Engine:
         """Remember everything but debug messages, as (severity, text)."""
         severity = engine_pb2.LogSeverity.Name(request.severity).lower()
         if severity != "debug":
-            self.logged.append((severity, request.message.replace(UNKNOWN_VALUE, "[unknown]")))
+            self.logged.append(
+                (
+                    severity,
+                    request.message.replace(UNKNOWN_VALUE, "[unknown]").replace(UNKNOWN_RESULT, "[unknown]"),
+                )
+            )
         return empty_pb2.Empty()
 
     def GetRootResource(self, _request: Any) -> Any:  # noqa: N802
@@ -363,6 +499,25 @@ class Engine:
     def RequirePulumiVersion(self, _request: Any) -> Any:  # noqa: N802
         """No CLI takes part, so there is no version to compare."""
         return engine_pb2.RequirePulumiVersionResponse()
+
+
+def _aliases_of(request: Any) -> Iterator[Alias]:
+    """The aliases of a resource, without those that pulumi-kubernetes gives to other versions of its type."""
+    yield from (Alias(urn=urn) for urn in request.aliasURNs)
+    for alias in request.aliases:
+        spec = alias.spec
+        others = (spec.name, spec.stack, spec.project, spec.parentUrn, spec.noParent)
+        if alias.urn:
+            yield Alias(urn=alias.urn)
+        elif any(others) or without_version(spec.type) != without_version(request.type):
+            yield Alias(
+                name=spec.name,
+                type=spec.type,
+                parent=spec.parentUrn,
+                is_without_parent=spec.noParent,
+                project=spec.project,
+                stack=spec.stack,
+            )
 
 
 def _name_of(provider: str) -> str:

@@ -105,6 +105,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
         **data,
         "objects": [_described(each) for each in program.objects],
         "releases": [_described(each) for each in program.releases],
+        "options": {urn: dataclasses.asdict(each) for urn, each in program.options.items()},
         "stand_in_classes": [each.to_manifest() for each in program.stand_in_classes],
         "not_seen": [dataclasses.asdict(each) for each in program.not_seen],
         "problems": problems_to_json(program.problems),
@@ -254,6 +255,10 @@ def _wrong(program: Program) -> Iterator[str]:
     if len(program.objects) > MAX_OBJECTS or len(program.releases) > MAX_OBJECTS:
         yield f"more than {MAX_OBJECTS:,} objects"
     yield from _wrong_settings(program)
+    asked = program.options
+    urns = (*program.resources, *asked, *(each.parent for each in asked.values() if each.parent))
+    if any(len(urn.split("::", _URN_PARTS - 1)) != _URN_PARTS for urn in urns):
+        yield "resources: a URN that is none"
     resources: tuple[ProgramObject | ProgramRelease, ...] = (*program.objects, *program.releases)
     for number, each in enumerate(resources):
         if len(each.urn.split("::", _URN_PARTS - 1)) != _URN_PARTS:

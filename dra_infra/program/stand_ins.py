@@ -8,6 +8,8 @@ They stand in files of the project, which `dra-infra.yaml` beside Pulumi.yaml na
       - cluster.yaml                        # kubectl get ... -o yaml
     environments:
       acme/gpus: gpus.json                  # pulumi env get --value json acme/gpus
+    functions:
+      aws:index/getCallerIdentity:getCallerIdentity: identity.json
 
 Who wrote the pull request wrote them too: they are read with bounds on size and depth, and through no link out of the project.
 """
@@ -32,7 +34,7 @@ from dra_infra.program.project_files import MAX_FILE_BYTES, is_outside, read_yam
 
 SETTINGS: Final = "dra-infra.yaml"
 MOST_FILES: Final = 100
-_KEYS: Final = ("environments", "objects", "outputs")
+_KEYS: Final = ("environments", "functions", "objects", "outputs")
 _FromFile = tuple[Mapping[str, Any], str]
 
 
@@ -42,11 +44,13 @@ class StandIns:
 
     Args:
         outputs: Outputs of stacks, with the file that they are from, by the stack's name as the program gives it.
+        functions: Results of functions of providers, with the file that they are from, by the function's token.
         objects: Objects, with the file that they are from, by API version and stored reference.
         classes: The DeviceClasses among the objects that have a spec, by name: placement and advice know them too.
     """
 
     outputs: Mapping[str, _FromFile] = field(default_factory=dict)
+    functions: Mapping[str, _FromFile] = field(default_factory=dict)
     objects: Mapping[tuple[str, ObjectRef], _FromFile] = field(default_factory=dict)
     classes: tuple[DeviceClass, ...] = ()
 
@@ -60,9 +64,16 @@ def read_stand_ins(root: Path) -> StandIns:
     settings = _read_settings(root)
     outputs = settings.get("outputs") or {}
     objects = settings.get("objects") or []
-    if not isinstance(outputs, Mapping) or not isinstance(objects, list):
-        raise _refused(SETTINGS, "outputs is a mapping of stacks to files, objects a list of files", _HINT)
-    if len(outputs) + len(objects) > MOST_FILES:
+    functions = settings.get("functions") or {}
+    if (
+        not isinstance(outputs, Mapping)
+        or not isinstance(objects, list)
+        or not isinstance(functions, Mapping)
+    ):
+        raise _refused(
+            SETTINGS, "outputs and functions are mappings of names to files, objects a list of files", _HINT
+        )
+    if len(outputs) + len(objects) + len(functions) > MOST_FILES:
         raise _refused(SETTINGS, f"names more than {MOST_FILES} files", "name those that this program needs")
     read = {
         (str(each.get("apiVersion")), ObjectRef.of(each).stored): (each, str(name))
@@ -72,6 +83,7 @@ def read_stand_ins(root: Path) -> StandIns:
     return StandIns(
         outputs={str(stack): (_read_outputs(root, name), str(name)) for stack, name in outputs.items()},
         objects=read,
+        functions={str(token): (_read_outputs(root, name), str(name)) for token, name in functions.items()},
         classes=tuple(_find_classes(read.values())),
     )
 

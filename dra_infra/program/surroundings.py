@@ -14,6 +14,9 @@ third of a run went into these:
 - `create_urn` makes eight Outputs from three texts, for a URN that only counts where there is no engine;
 - `log.debug` makes a message that the engine drops.
 
+A fourth gives results of functions that nobody calls here fields that are not known, in place of nothing
+(`dra_infra.program.unknown_results`).
+
 The first two names are private to the SDK's runtime. One that is not there, or takes other parameters than those
 known here, is left as it is: slower, to the same end.
 """
@@ -48,6 +51,7 @@ from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import Project
 from dra_infra.program.stack_settings import UNDECRYPTABLE
+from dra_infra.program.unknown_results import UNKNOWN_RESULT, filled
 from dra_infra.program.virtual_environment import hint_on_modules
 
 MAX_MESSAGE = 2000
@@ -243,8 +247,10 @@ def fields_to_plain(struct: struct_pb2.Struct, *, nulls: bool = False) -> dict[s
 
 
 def _text_to_plain(text: str) -> str:
-    if text == UNKNOWN_VALUE:
+    if text in (UNKNOWN_VALUE, UNKNOWN_RESULT):
         return UNKNOWN
+    if UNKNOWN_RESULT in text:
+        return Marker(text.replace(UNKNOWN_RESULT, UNKNOWN), "unknown")
     if UNKNOWN_VALUE not in text:
         return text
     # A program may have put an undecryptable setting into a longer text; the setting is a secret.
@@ -253,7 +259,7 @@ def _text_to_plain(text: str) -> str:
 
 def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
     if SIGNATURE_KEY not in struct.fields:
-        if any(UNKNOWN_VALUE in key for key in struct.fields):
+        if any(UNKNOWN_VALUE in key or UNKNOWN_RESULT in key for key in struct.fields):
             # A key is a setting that cannot be decrypted, or has one in it: what the mapping is, nobody knows here.
             return SECRET
         found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
@@ -295,6 +301,10 @@ def _install() -> None:
     for kind in ("bool", "float", "int", "object"):
         _replace(pulumi.Config, f"get_secret_{kind}", ("self", "key", "default"), _secret_getter)
         _replace(pulumi.Config, f"require_secret_{kind}", ("self", "key"), _secret_getter)
+    # The package has a function of the module's name.
+    calls = sys.modules["pulumi.runtime.invoke"]
+    parameters = ("tok", "props", "opts", "typ", "package_ref", "check_dependencies")
+    _replace(calls, "_invoke", parameters, lambda original: filled(original, _in_run.get))
     _replace(log, "debug", ("msg", "resource", "stream_id", "ephemeral"), _debug)
 
 

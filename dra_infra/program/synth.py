@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from dra_infra.components.report import (
     targets_of_run,
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
+from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
@@ -49,6 +51,7 @@ from dra_infra.program.surroundings import (
 )
 from dra_infra.program.transforms import Transforms
 from dra_infra.program_objects import Program, ProgramObject
+from dra_infra.resource_options import NO_OPTIONS
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
@@ -149,6 +152,7 @@ def _run_in_context(
         transforms=transforms,
         config=project.config,
         stand_ins=stand_ins,
+        folder=project.program if project.program.is_dir() else project.program.parent,
     )
     settings.set_root_resource(None)  # type: ignore[arg-type]  # a run before this one in the process left its own
     runtime.configure(
@@ -211,6 +215,8 @@ def _collect(
 ) -> Program:
     objects = []
     releases = []
+    for chart in monitor.empty_charts:
+        monitor.note_made_by_provider(chart)
     of_kubernetes = [
         each for each in monitor.registrations.values() if each.custom and is_of_kubernetes(each.type)
     ]
@@ -229,7 +235,8 @@ def _collect(
                     )
                 )
             continue
-        delete_first = registration.delete_before_replace and "spec" in registration.replace_on_changes
+        asked = registration.options
+        delete_first = asked.delete_before_replace and "spec" in asked.replace_on_changes
         objects.append(
             ProgramObject(
                 urn=registration.urn,
@@ -246,14 +253,45 @@ def _collect(
         stack=project.stack,
         objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
-        problems=in_reading_order([*problems, *monitor.problems]),
+        problems=in_reading_order([*problems, *monitor.problems, *_find_made_twice(objects)]),
         kubernetes=minor_of(project.config),
         gates=gates_of(project.config),
         driver=_known(driver_of(project.config)),
         releases=tuple(sorted(releases, key=lambda each: each.urn)),
         stand_in_classes=monitor.stand_ins.classes,
         resources=tuple(sorted(monitor.registrations)),
+        options={
+            each.urn: each.options for each in monitor.registrations.values() if each.options != NO_OPTIONS
+        },
     )
+
+
+def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
+    """Yield a problem for each object of a cluster that an earlier resource makes too: its create is refused."""
+    first: dict[tuple[str, ...], ProgramObject] = {}
+    for each in objects:
+        is_known = each.has_known_name and not is_marker(each.ref.namespace)
+        # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
+        if not is_known or each.urn.split("::", 3)[2].endswith(f":{each.ref.kind}Patch"):
+            continue
+        ref = each.ref
+        key = (each.provider, group_of(each.manifest), ref.kind, ref.namespace or "default", ref.name)
+        other = first.setdefault(key, each)
+        if other is not each:
+            yield Problem(
+                path=each.component or str(each.ref),
+                code="duplicate-object",
+                message=f"makes {each.ref}, which {_describe_maker(other)} makes too: `pulumi up` refuses the second, it already exists",
+                hint="give one of them another name or namespace, or share one resource",
+                place=each.place,
+            )
+
+
+def _describe_maker(item: ProgramObject) -> str:
+    """Return the resource with its parents, by which two with one name can be told apart."""
+    _, _, types, name = item.urn.split("::", 3)
+    where = f" at {item.place}" if item.place else ""
+    return f"{types.replace('$', ' > ')} {name}{where}"
 
 
 def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,11 +84,26 @@ class Transforms:
             properties = answer.properties if answer.HasField("properties") else properties
             options = answer.options if answer.HasField("options") else options
         request.object.CopyFrom(properties)
-        del request.replaceOnChanges[:]
-        request.replaceOnChanges.extend(options.replace_on_changes)
+        for field, name in _LISTS.items():
+            request.ClearField(field)
+            getattr(request, field).extend(getattr(options, name))
+        if options.HasField("protect"):
+            request.protect = options.protect
+        if options.HasField("retain_on_delete"):
+            request.retainOnDelete = options.retain_on_delete
+        request.ClearField("aliasURNs")
+        request.deleteBeforeReplaceDefined = options.HasField("delete_before_replace")
         request.deleteBeforeReplace = options.delete_before_replace
+        request.deletedWith = options.deleted_with
+        request.customTimeouts.CopyFrom(options.custom_timeouts)
 
 
+_LISTS: Final = {
+    "aliases": "aliases",
+    "dependencies": "depends_on",
+    "ignoreChanges": "ignore_changes",
+    "replaceOnChanges": "replace_on_changes",
+}
 _OPTIONAL: Final = {
     "protect": "protect",
     "retainOnDelete": "retain_on_delete",

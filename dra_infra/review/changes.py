@@ -21,16 +21,18 @@ from dra_infra.program_objects import (
     get_field,
     is_name_made_up,
 )
+from dra_infra.resource_options import NO_OPTIONS, ResourceOptions, match_by_alias
 from dra_infra.review.diff import Hunk, diff_manifests, without_noise
+from dra_infra.review.property_paths import differ_at, parse_path
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields, is_claim_kind
 
-Action = Literal["replaced", "deleted", "changed", "created"]
-"""What happens to one object, the worst first."""
+Action = Literal["replaced", "deleted", "retained", "changed", "created"]
+"""What happens to one object, the worst first. What is retained leaves the stack and stays in the cluster."""
 
 Order = Literal["create-first", "delete-first"]
 """Whether the new object exists before the old one goes."""
 
-ACTIONS: Final[tuple[Action, ...]] = ("replaced", "deleted", "changed", "created")
+ACTIONS: Final[tuple[Action, ...]] = ("replaced", "deleted", "retained", "changed", "created")
 """All actions in the order of reports."""
 
 
@@ -103,11 +105,14 @@ class Change:
 def compare_programs(base: Program, head: Program) -> tuple[Change, ...]:
     """Every object that differs, the worst first, then by namespace, kind and name.
 
-    Objects are the same when their URNs are. The provider gives a type an alias for each of its API versions, so
-    that objects whose URNs differ only in the version are the same too.
+    Objects are the same when their URNs are, or when an alias of the head names the one of the base. The provider gives a
+    type an alias for each of its API versions, so that objects whose URNs differ only in the version are the same too.
     """
     releases = head.target.releases
-    changes = (_compare(before, after, releases) for before, after in _pair(base, head))
+    changes = (
+        _compare(before, after, _options_of(base, before), _options_of(head, after), releases)
+        for before, after in pair_objects(base, head)
+    )
     return tuple(sorted((change for change in changes if change is not None), key=_rank))
 
 
@@ -126,11 +131,26 @@ def _rank(change: Change) -> tuple[int, str, str, str, str]:
     return ACTIONS.index(change.action), ref.namespace, ref.kind, ref.name, change.urn
 
 
-def _pair(base: Program, head: Program) -> Iterator[tuple[ProgramObject | None, ProgramObject | None]]:
+def pair_objects(base: Program, head: Program) -> Iterator[tuple[ProgramObject | None, ProgramObject | None]]:
+    """Yield each object of either side with what it was and what it is, as the engine finds it."""
+    former = match_by_alias(base.resources, head.resources, head.options)
+    named = {item.urn: _versionless_urn(item) for item in base.objects}
     before = {_versionless_urn(item): item for item in base.objects}
-    after = {_versionless_urn(item): item for item in head.objects}
+    own = {_versionless_urn(item) for item in head.objects}
+    after: dict[tuple[str, ...], ProgramObject] = {}
+    for item in head.objects:
+        identity = _versionless_urn(item)
+        alias = named.get(former.get(item.urn, ""))
+        # The engine refuses an alias that names what another resource is.
+        if identity not in before and alias is not None and alias not in own and alias not in after:
+            identity = alias
+        after[identity] = item
     for identity in sorted({*before, *after}):
         yield before.get(identity), after.get(identity)
+
+
+def _options_of(program: Program, item: ProgramObject | None) -> ResourceOptions:
+    return program.options.get(item.urn, NO_OPTIONS) if item is not None else NO_OPTIONS
 
 
 def _versionless_urn(item: ProgramObject) -> tuple[str, ...]:
@@ -140,14 +160,19 @@ def _versionless_urn(item: ProgramObject) -> tuple[str, ...]:
 
 
 def _compare(
-    before: ProgramObject | None, after: ProgramObject | None, releases: Sequence[Release]
+    before: ProgramObject | None,
+    after: ProgramObject | None,
+    old: ResourceOptions,
+    new: ResourceOptions,
+    releases: Sequence[Release],
 ) -> Change | None:
     diff = diff_manifests(before.manifest if before else None, after.manifest if after else None)
     if before is None or after is None:
         side = before or after
         assert side is not None  # noqa: S101  (pairs are made from at least one side)
+        gone: Action = "retained" if old.retain_on_delete else "deleted"
         return Change(
-            action="created" if before is None else "deleted",
+            action="created" if before is None else gone,
             urn=side.urn,
             before=before,
             after=after,
@@ -155,7 +180,8 @@ def _compare(
         )
     if not diff:
         return None
-    replacing = _find_replacing(before, after)
+    by_provider = _find_replaced_by_provider(before, after)
+    replacing = by_provider or find_replacing(before, after, new)
     refused = () if replacing else _find_refused_fields(before, after, releases)
     return Change(
         action="replaced" if replacing else "changed",
@@ -164,23 +190,36 @@ def _compare(
         after=after,
         diff=diff,
         replacing=replacing,
-        order=_order(before, after) if replacing else None,
+        order=_order(before, after, new, is_by_provider=bool(by_provider)) if replacing else None,
         refused=refused,
     )
 
 
-def _find_replacing(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
+def find_replacing(before: ProgramObject, after: ProgramObject, asked: ResourceOptions) -> tuple[str, ...]:
+    """Return the fields whose change replaces an object, for the provider or for `replace_on_changes`."""
+    if after.chart or after.replacement == "in-place":
+        return ()
+    if fields := _find_replaced_by_provider(before, after):
+        return fields
+    old, new = without_noise(before.manifest), without_noise(after.manifest)
+    paths = ((text, parse_path(text)) for text in asked.replace_on_changes)
+    if fields := tuple(text for text, path in paths if path and differ_at(path, old, new)):
+        return fields
+    if after.replacement != "delete-first":
+        return ()
+    # The engine was told to replace the object when the text of this field changes, whatever the server makes of it.
+    replaced = "spec" if is_claim_kind(after.manifest) else "spec.resourceClaims"
+    return _differing(before, after, replaced)
+
+
+def _find_replaced_by_provider(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
     if after.chart or after.replacement == "in-place":
         return ()
     fields = find_replacing_fields(without_noise(before.manifest), without_noise(after.manifest))
     if is_name_made_up(before.manifest) and is_name_made_up(after.manifest):
         # The provider keeps the name that it made up.
         fields = tuple(field for field in fields if field != "metadata.name")
-    if fields or after.replacement != "delete-first":
-        return fields
-    # The engine was told to replace the object when the text of this field changes, whatever the server makes of it.
-    replaced = "spec" if is_claim_kind(after.manifest) else "spec.resourceClaims"
-    return _differing(before, after, replaced)
+    return fields
 
 
 def _find_refused_fields(
@@ -196,10 +235,17 @@ def _differing(before: ProgramObject, after: ProgramObject, field: str) -> tuple
     return (field,) if get_field(before.manifest, field) != get_field(after.manifest, field) else ()
 
 
-def _order(before: ProgramObject, after: ProgramObject) -> Order:
-    # The provider deletes first when the new object would bear the name of the old one, else last.
+def _order(
+    before: ProgramObject, after: ProgramObject, asked: ResourceOptions, *, is_by_provider: bool
+) -> Order:
+    if asked.delete_before_replace is not None:
+        return "delete-first" if asked.delete_before_replace else "create-first"
+    if after.replacement == "delete-first":
+        return "delete-first"
+    # The provider deletes first when the new object would bear the name of the old one, else last. What only the program
+    # has replaced, the engine creates first.
     same_name = before.ref == after.ref and after.has_known_name
-    return "delete-first" if same_name or after.replacement == "delete-first" else "create-first"
+    return "delete-first" if same_name and is_by_provider else "create-first"
 
 
 _OWN_HINT = 'opts=pulumi.ResourceOptions(replace_on_changes=["{field}"], delete_before_replace=True)'

@@ -55,6 +55,7 @@ _REPLACED: Final = frozenset(
 _DONE: Final[Mapping[Action | Literal["still", "absent"], str]] = {
     "replaced": "replaces it",
     "deleted": "deletes it",
+    "retained": "lets go of it",
     "changed": "changes it in place",
     "created": "creates it",
     "still": "leaves it as it is",
@@ -161,6 +162,9 @@ def _join(change: Change, found: EngineResource | None, *, whole: bool) -> tuple
         is_out_of_sight = not whole or bool(change.object.chart)
         return change, "" if is_out_of_sight else _differ(change, "absent")
     theirs = _action(found)
+    if change.action == "retained" and theirs == "deleted":
+        # The engine's word for it: it asks no provider to delete.
+        theirs = "retained"
     seen = replace(change, steps=found.steps)
     order = _order(found)
     if theirs == change.action:

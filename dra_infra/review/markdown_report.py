@@ -268,7 +268,7 @@ def _title(change: Change) -> str:
 def _fence(change: Change, most: int) -> str:
     lines: list[str] = []
     for hunk in change.diff:
-        if change.action not in ("created", "deleted"):
+        if change.before and change.after:
             lines.append(f"@@ {one_line(hunk.path)} @@")
         lines += [one_line(line) for line in hunk.lines]
     if len(lines) > most:

@@ -35,6 +35,7 @@ from dra_infra.review.dangers.rights import find_widened_rights
 from dra_infra.review.dangers.workloads import find_rules_that_evict, find_workload_dangers
 from dra_infra.review.engine_steps import EngineSide, Joined, join_engine
 from dra_infra.review.growth import GrowthChange, compare_growth
+from dra_infra.review.options import describe_options, find_option_problems, find_staying
 from dra_infra.review.placements import (
     RoomChange,
     WorkloadReview,
@@ -122,16 +123,25 @@ class Review:
     @property
     def failed(self) -> bool:
         """True when something must be fixed before merge: a problem, or a workload that has no place any more."""
-        return any(problem.severity == "error" for problem in self.problems)
+        return any(each.severity == "error" and each.code != BASE_NOT_RUN for each in self.problems)
+
+    @property
+    def is_base_known(self) -> bool:
+        """False when the base did not run: no change is known then, and the gate is closed."""
+        return all(each.code != BASE_NOT_RUN for each in self.problems)
 
     def is_blocked(self, fail_on: FailOn = "problem") -> bool:
         """True for what *fail_on* names, or anything worse: the gate is closed then, and the command ends with 1."""
+        if not self.is_base_known:
+            return True
         levels = (self.failed, self.undecided, bool(self.dangers), bool(self.changes))
         return any(levels[: LEVELS.index(fail_on) + 1])
 
     @property
     def undecided(self) -> bool:
-        """True when nobody can say if a workload that was placed fits, or if every order places all of them at once."""
+        """True when nobody can say if a workload that was placed fits, if every order places all of them, or what changes."""
+        if not self.is_base_known:
+            return True
         if self.after is not None and self.after.joint.verdict == "not-decided":
             return True
         return any(each.after is not None and each.after.verdict == "not-decided" for each in self.workloads)
@@ -141,7 +151,7 @@ class Review:
         """The review in one word."""
         if self.failed:
             return "failed"
-        if self.dangers:
+        if self.dangers and self.is_base_known:
             return "danger"
         return "undecided" if self.undecided else "ok"
 
@@ -168,9 +178,11 @@ class Review:
     @property
     def findings(self) -> str:
         """`1 problem, 1 danger`, with `no problems` said and `no dangers` not."""
-        errors = sum(problem.severity == "error" for problem in self.mistakes)
-        parts = [count_of(errors, "problem")]
-        if warnings := len(self.mistakes) - errors:
+        mistakes = [each for each in self.mistakes if each.code != BASE_NOT_RUN]
+        errors = sum(each.severity == "error" for each in mistakes)
+        parts = ["not decided: the base did not run"] if not self.is_base_known else []
+        parts.append(count_of(errors, "problem"))
+        if warnings := len(mistakes) - errors:
             parts.append(count_of(warnings, "warning"))
         if self.dangers:
             parts.append(count_of(len(self.dangers), "danger"))
@@ -209,10 +221,18 @@ class Review:
     @property
     def summary(self) -> str:
         """`1 replaced, 2 changed, 5 unchanged`."""
+        if not self.is_base_known:
+            return "changes not known"
         parts = [f"{number:,} {action}" for action, number in self.counts.items() if number]
         parts += ["deletions not known"] if any(each.reason == _LACKING for each in self.not_known) else []
-        return ", ".join([*parts, f"{self.unchanged:,} unchanged"] if parts else ["nothing changes"])
+        if parts:
+            return ", ".join([*parts, f"{self.unchanged:,} unchanged"])
+        hidden = [f"{each.what} {each.name}" for each in self.not_known if each.hides_objects]
+        return f"no change is known, not expanded: {join_words(hidden)}" if hidden else "nothing changes"
 
+
+BASE_NOT_RUN: Final = "base-not-run"
+"""Code of the problem that leaves a review undecided: every report shows it."""
 
 LEVELS: Final[tuple[FailOn, ...]] = ("problem", "undecided", "danger", "change")
 """What may close the gate, in the order in which each includes those before it."""
@@ -235,6 +255,8 @@ def review(
     kinds: WorkloadKinds | None = None,
     is_whole: bool = True,
     changes: Sequence[Change] | None = None,
+    base_failure: Problem | None = None,
+    meant: Program | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -253,15 +275,19 @@ def review(
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
         is_whole: Whether the head makes all of its objects. Of one with errors nobody knows which of those that it lacks it deletes.
         changes: What differs, where it was compared already.
+        base_failure: Why the base did not run.
+        meant: The head as it is written, where the engine sends something else; None where it does not.
     """
     changes = compare_programs(base, head) if changes is None else changes
-    lacking = [] if is_whole else [each.ref for each in changes if each.action == "deleted"]
-    changes = tuple(each for each in changes if is_whole or each.action != "deleted")
+    lacking = [] if is_whole else [each.ref for each in changes if each.after is None]
+    changes = tuple(each for each in changes if is_whole or each.after is not None)
     if lacking and after is not None and not after.workloads:
         before = after = None
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
-    compared = Comparison.of(changes, base, head, running=running, before=before, after=after, kinds=kinds)
+    staying = tuple(find_staying(changes, base))
+    there = replace(head, objects=(*head.objects, *staying)) if staying else head
+    compared = Comparison.of(changes, base, there, running=running, before=before, after=after, kinds=kinds)
     workloads = tuple(each for each in _find_workloads(compared) if each.owner.whole not in lacking)
     unplaced = _find_why_unplaced(compared)
     found = find_dangers(compared)
@@ -272,7 +298,10 @@ def review(
         provenance=_find_provenance(base, head, after),
         changes=changes,
         unchanged=len(head.objects) - sum(change.after is not None for change in changes),
-        problems=_find_problems(compared, workloads, joined, locate),
+        problems=(
+            *([_describe_failure(base_label, base_failure)] if base_failure else ()),
+            *_find_problems(compared, workloads, joined, locate, is_whole=is_whole),
+        ),
         dangers=tuple(each for each in found if each.level == "danger"),
         rollouts=tuple(each for each in found if each.level == "note"),
         workloads=workloads,
@@ -281,7 +310,11 @@ def review(
             *_find_not_known(compared, workloads, opaque),
             *joined.not_known,
         ),
-        notes=(*_find_notes(base, head, after, unplaced), *joined.notes),
+        notes=(
+            *_find_notes(base, head, after, unplaced),
+            *describe_options(changes, base, head, meant or head),
+            *joined.notes,
+        ),
         unplaced=unplaced,
         before=before,
         after=after,
@@ -289,6 +322,16 @@ def review(
         policies=joined.policies,
         rooms=() if lacking else compare_rooms(before, after),
         growth=None if lacking else compare_growth(before, after, compared.base_index, compared.head_index),
+    )
+
+
+def _describe_failure(base_label: str, failure: Problem) -> Problem:
+    where = f"{failure.place}: " if failure.place else ""
+    return Problem(
+        path=f"base {base_label}",
+        code=BASE_NOT_RUN,
+        message=f"it did not run, so what changes is not known: {where}{failure.message} [{failure.code}]",
+        hint="mend the base, or compare with another one; --assume-empty-base counts it as empty",
     )
 
 
@@ -318,13 +361,19 @@ def _find_why_unplaced(compared: Comparison) -> str:
 
 
 def _find_problems(
-    compared: Comparison, workloads: Sequence[WorkloadReview], joined: Joined, locate: Locate | None
+    compared: Comparison,
+    workloads: Sequence[WorkloadReview],
+    joined: Joined,
+    locate: Locate | None,
+    *,
+    is_whole: bool,
 ) -> tuple[Problem, ...]:
     """Return the problems of the head and of its placement, errors first."""
     head, after = compared.head, compared.head_placement
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
         *find_refused(compared.changes, head, locate),
+        *find_option_problems(compared.changes, compared.base, head, is_whole=is_whole),
         *find_unplaced(workloads, after.fleet.name if after else ""),
         *find_no_order(compared.base_placement, after),
         *joined.problems,

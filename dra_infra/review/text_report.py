@@ -25,7 +25,13 @@ from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 
-SIGNS: Final[dict[Action, str]] = {"created": "+", "changed": "~", "replaced": "±", "deleted": "-"}
+SIGNS: Final[dict[Action, str]] = {
+    "created": "+",
+    "changed": "~",
+    "replaced": "±",
+    "deleted": "-",
+    "retained": "○",
+}
 """What each action is marked with in text."""
 
 MAX_DIFF_LINES: Final = 60
@@ -54,6 +60,7 @@ _ACTION_STYLES: Final[dict[Action, str]] = {
     "changed": "yellow",
     "replaced": "magenta",
     "deleted": "red",
+    "retained": "yellow",
 }
 _TREND_STYLES: Final[dict[Trend, str]] = {
     "no-longer-fits": "red",
@@ -247,7 +254,7 @@ def _diff(change: Change) -> Iterator[RenderableType]:
     for hunk in change.diff:
         if left <= 0:
             break
-        if change.action not in ("created", "deleted"):
+        if change.before and change.after:
             yield _text(f"    @@ {hunk.path} @@", "cyan")
         for line in hunk.lines[:left]:
             yield _text(f"    {line}", _LINE_STYLES.get(line[:1], ""))

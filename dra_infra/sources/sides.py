@@ -11,9 +11,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from dra_infra.advice.clusters import keep_provider, of_provider
-from dra_infra.errors import ProblemsError, ProgramError
+from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
@@ -56,6 +57,7 @@ class Asked:
         charts: Whether charts that a program installs are rendered.
         values: Files with values of a chart.
         allowance: What a program may see and do.
+        assume_empty_base: Whether a base whose program fails counts as empty.
         head: The head as another job compiled it; nothing of it is run here then. None takes the working tree.
     """
 
@@ -68,6 +70,7 @@ class Asked:
     charts: bool = False
     values: Sequence[Path] = ()
     allowance: Allowance = ONLY_ITS_OWN
+    assume_empty_base: bool = False
     head: Compiled | None = None
 
     @property
@@ -89,6 +92,7 @@ class Sides:
         opaque: URNs of objects of the head whose secrets were never known.
         base_side: Where the base was read.
         head_side: Where the head was read.
+        base_failure: Why the base did not run; None where it ran, or where the head is the first to have it.
     """
 
     base: Program
@@ -99,6 +103,7 @@ class Sides:
     notes: tuple[str, ...] = ()
     locate: Locate | None = None
     in_force: tuple[str, ...] | None = None
+    base_failure: Problem | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,16 +177,18 @@ def read_sides(
         head_side=head_side,
         opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
         in_force=made.in_force,
+        base_failure=None if asked.assume_empty_base or made.failure is None else mask.problem(made.failure),
     )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Made:
-    """Both sides as they come, with what was kept from programs that ran for them."""
+    """Both sides as they come, with what was kept from programs that ran for them, and why the base did not run."""
 
     before: Side
     after: Side
     in_force: tuple[str, ...] | None = None
+    failure: Problem | None = None
 
 
 def compile_both(
@@ -216,12 +223,28 @@ def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     after = _of_provider(head_run.result(), asked)
     in_force = tuple(each for each in head_run.in_force if each in base_run.in_force)
     before = _base_of(found, after, asked, label)
-    return _Made(before=Side(program=before), after=Side(program=after), in_force=in_force)
+    return _Made(
+        before=Side(program=before),
+        after=Side(program=after),
+        in_force=in_force,
+        failure=_failure_of(found),
+    )
 
 
 def _of_provider(program: Program, asked: Asked) -> Program:
     """The part of the head that is reviewed; raises `provider-not-known`."""
     return of_provider(program, asked.provider) if asked.provider is not None else program
+
+
+_LACKING: Final = frozenset({"no-project", "stack-not-known"})
+"""Codes of a base that lacks the program or its stack, because the change adds it."""
+
+
+def _failure_of(found: Program | ProblemsError) -> Problem | None:
+    """Return why the base did not run; None where it ran, or lacks what the head adds."""
+    if isinstance(found, Program) or any(each.code in _LACKING for each in found.problems):
+        return None
+    return found.problems[0]
 
 
 def _base_of(found: Program | ProblemsError, after: Program, asked: Asked, label: str) -> Program:
@@ -322,8 +345,7 @@ def _make(source: Source, asked: Asked, project: Project | None, base: _Base, la
             after=complete(made.after.program, source.root, asked, inside=base.head_top),
         )
     if source.kind in RENDERED:
-        before, after = _render_both(source, asked, base, label)
-        return _Made(before=before, after=after)
+        return _render_both(source, asked, base, label)
     return _read_both(source, asked, base, label, head=source.root, head_inside=base.head_top)
 
 
@@ -355,9 +377,15 @@ def _beside_compiled(
         found = _result_of_base(running)
         before = _base_of(found, after, asked, asked.label)
         side = complete(before, base.root, asked, inside=base.top)
-        return _Made(before=side, after=Side(program=after), in_force=running.in_force)
+        return _Made(
+            before=side,
+            after=Side(program=after),
+            in_force=running.in_force,
+            failure=_failure_of(found),
+        )
     after = replace(head.program, project=label, stack="")
-    return _Made(before=_render_base(source, asked, base, label, after), after=Side(program=after))
+    before_side, failure = _render_base(source, asked, base, label, after)
+    return _Made(before=before_side, after=Side(program=after), failure=failure)
 
 
 def named_by(project: Project | None, asked: Asked, label: str) -> tuple[str, str]:
@@ -395,13 +423,16 @@ def _read_both(
     return _Made(before=before_side, after=after_side)
 
 
-def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> tuple[Side, Side]:
+def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     after = render(source.root, asked.values, source, asked, label, inside=base.head_top)
     lend_dependencies(source.root, base.root)
-    return _render_base(source, asked, base, label, after.program), after
+    before, failure = _render_base(source, asked, base, label, after.program)
+    return _Made(before=before, after=after, failure=failure)
 
 
-def _render_base(source: Source, asked: Asked, base: _Base, label: str, after: Program) -> Side:
+def _render_base(
+    source: Source, asked: Asked, base: _Base, label: str, after: Program
+) -> tuple[Side, Problem | None]:
     tops = (source.root, base.root) if asked.base_path else (base.head_top, base.top)
     files, missing = values_at_base(asked.values, *tops)
     try:
@@ -411,10 +442,11 @@ def _render_base(source: Source, asked: Asked, base: _Base, label: str, after: P
         if refused and asked.head is not None and (base.root / "Chart.lock").is_file():
             # What it depends on was not fetched here, and a base that counts as empty hides what the head takes away.
             raise
-        return Side(program=_empty(after, asked.label, error))
+        failure = error.problems[0] if base.root.exists() else None
+        return Side(program=_empty(after, asked.label, error)), failure
     told = {NotSeen(what="values of the base", name=each.name, reason="the file is new") for each in missing}
     program = replace(before.program, not_seen=tuple(sorted({*before.program.not_seen, *told})))
-    return replace(before, program=program)
+    return replace(before, program=program), None
 
 
 def render(

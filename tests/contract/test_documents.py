@@ -136,7 +136,11 @@ def test_yaml_is_what_it_says(block: Block, tmp_path: Path):
             assert read_commands(tmp_path / "commands.yaml").devices
         elif isinstance(document, dict) and "outputs" in document:
             (tmp_path / "dra-infra.yaml").write_text(block.text)
-            for file in (*document["outputs"].values(), *document["objects"]):
+            for file in (
+                *document["outputs"].values(),
+                *document["objects"],
+                *document["functions"].values(),
+            ):
                 (tmp_path / file).write_text('{"a": 1}')
             assert read_stand_ins(tmp_path).outputs
         else:

@@ -20,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -164,6 +165,8 @@ def become(asked: Asked) -> None:
     os.chdir(asked.folder)
     os.environ.clear()
     os.environ.update(asked.environment)
+    # A module that was loaded before may have asked for the folder of the server.
+    tempfile.tempdir = None
     time.tzset()
     random.seed()
 

@@ -64,6 +64,11 @@ from dra_infra.cli import options
     help="Least finding that ends with 1, in this order: problem, undecided, danger or change.",
 )
 @click.option(
+    "--assume-empty-base",
+    is_flag=True,
+    help="Count a base whose program fails as empty. Else nothing is decided, and the gate is closed.",
+)
+@click.option(
     "--brief",
     is_flag=True,
     help="Text and Markdown with the verdict, dangers, problems and what changes alone.",

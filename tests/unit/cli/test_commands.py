@@ -221,7 +221,7 @@ def test_review_of_a_new_program_counts_the_base_as_empty(repository: Path):
     (repository / "__main__.py").write_text("raise ValueError('base is broken')\n")
     git(repository.parent, "commit", "-am", "broken")
     (repository / "__main__.py").write_text(PROGRAM)
-    result = run("review", "--format", "markdown", cwd=repository)
+    result = run("review", "--format", "markdown", "--assume-empty-base", cwd=repository)
     assert result.returncode == 0, result.stderr
     assert "counts as empty" in result.stdout
 

@@ -59,7 +59,8 @@ def test_the_base_has_the_virtual_environment_of_the_tree_unless_git_knows_it(
     tree.write(f"infra/env/{packages}/acme_sdk.py", "")
     if tracked:
         tree.git("add", "--force", "infra/env")
-    found = json.loads(command("review", "infra", "--base", "HEAD", "--format", "json", cwd=tree.root).out)
+    arguments = ["--base", "HEAD", "--format", "json", "--assume-empty-base"]
+    found = json.loads(command("review", "infra", *arguments, cwd=tree.root).out)
     assert [each["action"] for each in found["changes"]] == (["created"] if tracked else [])
 
 

@@ -92,11 +92,13 @@ def test_what_helm_refuses_ends_with_2(chart, review):
     assert (answer.code, "chart-not-rendered" in answer.codes, "no room" in answer.err) == (2, True, True)
 
 
-def test_a_base_that_helm_refuses_counts_as_empty(chart, review):
+def test_a_base_that_helm_refuses_counts_as_empty_where_the_user_says_so(chart, review):
     chart.write("prod.yaml", "fail: no room\n")
     chart.commit()
     chart.write("prod.yaml", "replicas: 1\n")
-    result = review_of(review("charts/inference", "--values", "prod.yaml", "--format", "json"))
+    assert "base-not-run" in review("charts/inference", "--values", "prod.yaml").codes
+    run = ("--values", "prod.yaml", "--format", "json", "--assume-empty-base")
+    result = review_of(review("charts/inference", *run))
     assert {each["action"] for each in result["changes"]} == {"created"}
     assert any("counts as empty" in each["reason"] for each in result["notKnown"])
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import html
 import json
+import shutil
 import time
 from pathlib import Path
 
@@ -37,11 +39,11 @@ def test_a_head_that_does_not_run_ends_with_2(project, review, program: str, cod
     assert code in answer.codes
 
 
-def test_a_base_that_lacks_a_module_counts_as_empty(project, review):
+def test_a_base_that_lacks_a_module_counts_as_empty_where_the_user_says_so(project, review):
     project.write("__main__.py", "import absent_module\n")
     project.commit()
     project.write("__main__.py", OBJECT % "new")
-    answer = review("--format", "json")
+    answer = review("--format", "json", "--assume-empty-base")
     result = json.loads(answer.out)
     assert [each["action"] for each in result["changes"]] == ["created"]
     (missing,) = [each for each in result["notKnown"] if each["what"] == "base"]
@@ -91,7 +93,7 @@ def test_what_a_program_writes_beside_itself_is_told_and_the_base_is_left_alone(
     assert (refused.code, refused.codes) == (2, {"program-raised"})
     assert "--allow write:PATH" in refused.err
     assert not (project.root / "written.txt").exists()
-    answer = review("--format", "json", "--allow", "write:.")
+    answer = review("--format", "json", "--allow", "write:.", "--assume-empty-base")
     assert answer.code == 0, answer.err
     (note,) = json.loads(answer.out)["notes"]
     assert "written.txt" in note
@@ -149,3 +151,89 @@ def test_a_link_out_of_the_repository_is_no_program_of_it(project, command, tmp_
     for arguments in (("review", "out", "--base", "HEAD"), ("compile", "out")):
         answer = command(*arguments, cwd=project.root)
         assert (answer.code, answer.codes) == (2, {"no-repository"})
+
+
+@pytest.fixture
+def failed_base(project):
+    """A project whose base fails and whose head adds an object."""
+    project.write("__main__.py", "import absent_module\n")
+    project.commit()
+    project.write("__main__.py", OBJECT % "new")
+    return project
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html", "sarif", "junit"])
+@pytest.mark.parametrize("brief", [(), ("--brief",)])
+def test_a_base_that_did_not_run_closes_the_gate_in_every_form(failed_base, review, form, brief):
+    answer = review("--format", form, *brief)
+    assert answer.code == 1
+    assert "base-not-run" in answer.out
+    assert "absent_module" in html.unescape(answer.out)
+    assert "✓" not in answer.out
+
+
+def test_nothing_is_called_created_against_a_base_that_did_not_run(failed_base, review):
+    answer = review("--brief")
+    assert answer.out.startswith("? not decided: the base did not run, no problems")
+    assert "changes not known" in answer.out
+    assert "created" not in answer.out
+    result = json.loads(review("--format", "json").out)
+    assert (result["grade"], result["failed"], result["changes"]) == ("undecided", False, [])
+
+
+def test_a_user_may_say_that_a_base_that_did_not_run_was_empty(failed_base, review):
+    answer = review("--brief", "--assume-empty-base")
+    assert answer.code == 0
+    assert "created ConfigMap" in answer.out
+
+
+def test_a_program_that_the_head_adds_has_an_empty_base(project, review):
+    (project.root / "Pulumi.yaml").rename(project.root / "moved.yaml")
+    project.commit()
+    (project.root / "moved.yaml").rename(project.root / "Pulumi.yaml")
+    answer = review("--brief")
+    assert answer.code == 0
+    assert "created" in answer.out
+
+
+EXPANDED = """\
+import pulumi_kubernetes as k8s
+k8s.helm.v4.Chart('c', chart='./chart', values={'size': 1})
+k8s.kustomize.v2.Directory('d', directory='overlay')
+"""
+
+
+@pytest.fixture
+def expanded(project):
+    """A project whose chart and kustomization grow from 1 to 64, with the tools that make their objects."""
+    tools = [shutil.which(name) for name in ("helm", "kubectl")]
+    if None in tools:
+        pytest.skip("needs helm and kubectl on PATH")
+    settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {size: %s}\n"
+    project.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
+    project.write("chart/templates/one.yaml", settings % ("of-chart", '"{{ .Values.size }}"'))
+    project.write("overlay/kustomization.yaml", "resources: [one.yaml]\n")
+    project.write("overlay/one.yaml", settings % ("of-overlay", '"1"'))
+    project.write("__main__.py", EXPANDED)
+    project.commit()
+    project.write("overlay/one.yaml", settings % ("of-overlay", '"64"'))
+    project.write("__main__.py", EXPANDED.replace("1", "64"))
+    return [f"--allow=read:{Path(tool).resolve()}" for tool in tools if tool]
+
+
+def test_a_change_in_a_local_chart_or_kustomization_is_reviewed(expanded, review):
+    answer = review("--brief", *expanded)
+    assert "2 replaced, 0 unchanged" in answer.out
+    assert "ConfigMap default/of-chart" in answer.out
+    assert "ConfigMap default/of-overlay" in answer.out
+
+
+@pytest.mark.usefixtures("expanded")
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
+def test_what_no_tool_could_expand_never_counts_as_unchanged(review, monkeypatch, tmp_path: Path, form):
+    (tmp_path / "git").symlink_to(Path(str(shutil.which("git"))).resolve())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    answer = review("--format", form, "--brief")
+    assert "nothing changes" not in answer.out
+    assert "No object differs" not in answer.out
+    assert "o change is known, not expanded: " in answer.out

@@ -441,3 +441,32 @@ def test_a_mistyped_name_of_ours_is_told_once_with_the_nearest(project):
     assert problem.code == "program-raised"
     assert "Did you mean: 'GpuClaimTemplate'?" in problem.message
     assert str(problem).startswith("__main__.py:2: AttributeError: ")
+
+
+MADE_TWICE = HEAD + (
+    "def team(name, **options):\n"
+    "    holder = pulumi.ComponentResource('example:ml:' + name, name)\n"
+    "    opts = pulumi.ResourceOptions(parent=holder, **options)\n"
+    "    k8s.core.v1.ConfigMap('c', metadata={'name': 'c', 'namespace': 'ml'}, opts=opts)\n"
+    "team('One')\n"
+)
+
+
+def test_one_object_of_two_resources_is_a_problem(project):
+    program = project(MADE_TWICE + "team('Two')\n")
+    (problem,) = program.problems
+    assert (problem.path, problem.code, problem.severity) == ("ConfigMap ml/c", "duplicate-object", "error")
+    assert "example:ml:One > kubernetes:core/v1:ConfigMap c" in problem.message
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "team('Two', provider=k8s.Provider('other'))\n",
+        "k8s.core.v1.ConfigMap('c', metadata={'name': 'c', 'namespace': 'other'})\n",
+        "k8s.core.v1.ConfigMapPatch('c', metadata={'name': 'c', 'namespace': 'ml'}, data={'a': 'b'})\n",
+        "for name in 'de':\n    k8s.core.v1.ConfigMap(name, metadata={'namespace': 'ml'})\n",
+    ],
+)
+def test_objects_that_are_not_the_same_are_no_problem(project, more: str):
+    assert project(MADE_TWICE + more).problems == ()

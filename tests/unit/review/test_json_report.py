@@ -9,7 +9,14 @@ from dra_infra.review.machine_reports import SCHEMA
 def test_the_report_names_its_schema_and_verdict(sample):
     report = json.loads(render_json(sample))
     assert (report["schema"], report["failed"], report["grade"]) == (SCHEMA, True, "failed")
-    assert report["counts"] == {"replaced": 4, "deleted": 2, "changed": 2, "created": 2, "unchanged": 7}
+    assert report["counts"] == {
+        "replaced": 4,
+        "deleted": 2,
+        "retained": 0,
+        "changed": 2,
+        "created": 2,
+        "unchanged": 7,
+    }
 
 
 def test_every_finding_has_its_code(sample):
