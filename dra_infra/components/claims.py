@@ -59,7 +59,8 @@ class GpuClaimTemplate(_RequestedDevices):
     Args:
         name: Name of the component, of the pods' entry, and the stem of the object's name: a DNS label.
         device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
-        count: Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node.
+        count: Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An Output is checked
+            as soon as its value is known.
         select: What each device must pass beyond the class.
         first_available: Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`.
         tolerations: Device taints to tolerate: `[dra.Toleration(key="gpu.nvidia.com/xid", effect="NoSchedule")]`. Needs the gate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs
 from dra_infra.components.component import Component, depending_on, has_outputs, present
 from dra_infra.components.kubernetes_object import KubernetesObject
+from dra_infra.components.later_counts import judge_counts
 from dra_infra.components.report import classes_elsewhere_of_run, failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
@@ -102,23 +104,32 @@ class DeviceClaimComponent(Component):
         except InvalidSpecError as error:
             problems += error.problems
             pins = newest()
+        compile_requests = functools.partial(
+            compile_claim,
+            constraints=asked.constraints,
+            configs=asked.configs,
+            target=self.target,
+            pins=pins,
+            gates=common["driver_gates"],
+            shorthand=asked.shorthand,
+        )
         try:
-            spec = compile_claim(
-                asked.requests,
-                asked.constraints,
-                asked.configs,
-                target=self.target,
-                pins=pins,
-                gates=common["driver_gates"],
-                shorthand=asked.shorthand,
-                warnings=warnings,
-            )
+            spec = compile_requests(asked.requests, warnings=warnings)
         except InvalidSpecError as error:
             problems += [_in_terms_of(asked.arguments, problem) for problem in error.problems]
         if problems or self._broken:
             self._report(list(dict.fromkeys(problems)))
             return None
-        claim_spec = _put_inputs(spec.to_manifest(), asked.requests, asked.configs)
+
+        def check_requests(known: Sequence[DeviceRequest]) -> list[Problem]:
+            try:
+                compile_requests(known)
+            except InvalidSpecError as error:
+                return [_in_terms_of(asked.arguments, each) for each in error.problems]
+            return []
+
+        requests = judge_counts(asked.requests, check_requests, self.label)
+        claim_spec = _put_inputs(spec.to_manifest(), requests, asked.configs)
         immutable = self._judge_secrets(
             claim_spec if asked.shared else {"spec": claim_spec},
             lambda judged: self._problems_of({"apiVersion": API_VERSION, "kind": self._kind, "spec": judged}),
@@ -269,7 +280,7 @@ def _named(name: str, immutable: Mapping[str, Any]) -> str | pulumi.Output[str]:
 def _put_inputs(
     spec: dict[str, Any], asked: Sequence[DeviceRequest], configs: Sequence[DeviceConfig]
 ) -> dict[str, Any]:
-    """*spec* with classes and configs as they were given: Outputs in place of the compiler's markers."""
+    """*spec* with classes, counts and configs as they were given: Outputs in place of the compiler's markers."""
     devices = spec["devices"]
     leaves = [
         leaf
@@ -278,6 +289,8 @@ def _put_inputs(
     ]
     for record, (_, leaf) in zip(leaves, leaves_of(asked), strict=True):
         record["deviceClassName"] = class_name_of(leaf.device_class)
+        if isinstance(leaf.count, pulumi.Output):
+            record["count"] = leaf.count
     for record, config in zip(devices.get("config", ()), configs, strict=True):
         parameters = config.to_parameters()
         if has_outputs(parameters):

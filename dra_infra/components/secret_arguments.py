@@ -8,6 +8,7 @@ reaches no server, and the problem shows `[secret]` in its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pulumi
@@ -71,21 +72,26 @@ def refusals_of(compile_: Callable[[Arguments], object]) -> Check:
 def _without_value(problem: Problem, steps: _Steps, value: Any) -> Problem:
     """Returns *problem* in words that are the same for every value: its own quote the value, or hint at it."""
     tells = isinstance(value, (Mapping, list)) or str(value) in problem.path
+    return hide_value(replace(problem, path=str(steps[0])) if tells else problem)
+
+
+def hide_value(problem: Problem) -> Problem:
+    """Returns *problem* at its path, with nothing of its words."""
     return Problem(
-        path=str(steps[0]) if tells else problem.path,
+        path=problem.path,
         code=problem.code,
         message=f"{SECRET} is refused: {CODES[problem.code]}",
         hint=f"dra-infra explain {problem.code} says what is taken",
     )
 
 
-def _replaced(value: Any, replace: Callable[[_Steps, pulumi.Output[Any]], Any], steps: _Steps = ()) -> Any:
-    """Returns *value* with what *replace* makes of each Output in it, by the steps that lead there."""
+def _replaced(value: Any, make: Callable[[_Steps, pulumi.Output[Any]], Any], steps: _Steps = ()) -> Any:
+    """Returns *value* with what *make* makes of each Output in it, by the steps that lead there."""
     if isinstance(value, pulumi.Output):
-        return replace(steps, value)
+        return make(steps, value)
     if isinstance(value, Mapping):
-        return {key: _replaced(item, replace, (*steps, key)) for key, item in value.items()}
+        return {key: _replaced(item, make, (*steps, key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        items = [_replaced(item, replace, (*steps, at)) for at, item in enumerate(value)]
+        items = [_replaced(item, make, (*steps, at)) for at, item in enumerate(value)]
         return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     return value

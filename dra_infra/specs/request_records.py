@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import Problem, SelectorError
@@ -239,7 +239,8 @@ def _compile_leaf(asked: DeviceRequest | Alternative) -> tuple[list[Problem], di
     if asked.count == "all":
         fields["allocation_mode"] = "All"
     else:
-        fields["count"] = asked.count
+        # What is known later is one device at least, and judged when it is known.
+        fields["count"] = asked.count if isinstance(asked.count, int) else 1
     if tolerations:
         fields["tolerations"] = tolerations
     if capacity:
@@ -281,15 +282,19 @@ def _check_class(device_class: object) -> Iterator[Problem]:
 
 
 def _check_count(count: object) -> Iterator[Problem]:
-    if isinstance(count, str) and count == "all":
+    if (isinstance(count, str) and count == "all") or is_later(count):
         return
     # bool is an int in Python, and True devices is never meant.
     if not isinstance(count, int) or isinstance(count, bool):
-        hint = "counts decide the structure: give a plain int, not a Pulumi Output"
-        yield wrong_type("count", count, 'an int or "all"', hint if is_output(count) else "")
+        yield wrong_type("count", count, 'an int or "all"')
     elif count < 1:
         hint = 'ask for 1 or more devices, or count="all" for every matching device of a node'
         yield Problem(path="count", code="count-below-one", message=f"{count} is below 1", hint=hint)
+
+
+def is_later(count: object) -> bool:
+    """True for a count that is known later: a Pulumi Output or an awaitable."""
+    return is_output(count) or isinstance(count, Awaitable)
 
 
 def _compile_tolerations(tolerations: object) -> tuple[list[Problem], list[DeviceToleration]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from dra_infra.errors import InvalidSpecError
 from dra_infra.selectors.attributes import Attribute
@@ -12,8 +12,19 @@ from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import is_one_of
 from dra_infra.specs.device_configs import DeviceConfig
 
-Count = int | Literal["all"]
-"""How many devices: a number from 1 on, or every device of the node that the class and selectors match."""
+
+class NumberOutput(Protocol):
+    """A Pulumi Output of a number, for type checkers: nothing here knows Pulumi."""
+
+    def apply(self, func: Callable[[int], Any], /) -> Any:
+        """Return an Output of what *func* makes of the number."""
+
+
+Count = int | Literal["all"] | NumberOutput | Awaitable[int]
+"""How many devices: a number from 1 on, or every device of the node that the class and selectors match.
+
+A number may be a Pulumi Input, and is checked as soon as it is known.
+"""
 
 
 class NamedClass:
@@ -84,7 +95,7 @@ class Alternative:
     Args:
         name: Name of the alternative, a DNS label; configs and constraints refer to it as `request/alternative`.
         device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class.
-        count: Number of devices, or `"all"` for every matching device of the node.
+        count: Number of devices, which may be a Pulumi Output, or `"all"` for every matching device of the node.
         select: What each device must pass beyond the class.
         tolerations: Device taints to tolerate, at most 16.
         capacity: What each device must have left, and what is taken of one that several claims share:
@@ -107,7 +118,7 @@ class DeviceRequest:
     Args:
         name: Name of the request, a DNS label; containers refer to it by `attach(..., request=name)`.
         device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class as a string.
-        count: Number of devices, or `"all"` for every matching device of the node.
+        count: Number of devices, which may be a Pulumi Output, or `"all"` for every matching device of the node.
         select: What each device must pass beyond the class.
         first_available: Alternatives instead of a class, the best first, at most 8.
         tolerations: Device taints to tolerate, at most 16.

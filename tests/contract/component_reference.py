@@ -56,7 +56,7 @@ _ENTRY: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _ALIASES: Final = {
     "Level": '"privileged" | "baseline" | "restricted"',
     "NamedClass": "GpuDeviceClass | ClassRef",
-    "Count": 'int | "all"',
+    "Count": 'Input[int] | "all"',
     "Constraint": "MatchAttribute | DistinctAttribute",
     "Replace": '"delete-first"',
     "Across": '"containers" | "pods"',

@@ -77,6 +77,23 @@ def test_fourth_is_right():
     assert sum("2 problems:" in line for line in errors) == 1
 
 
+def test_a_count_that_is_known_later_fails_its_test_too(tmp_path: Path) -> None:
+    printed = run_tests(
+        tmp_path,
+        """
+@pulumi.runtime.test
+def test_first():
+    claim("one", pulumi.Output.from_input(99))
+
+@pulumi.runtime.test
+def test_second():
+    claim("two", pulumi.Output.from_input(2))
+""",
+    )
+    assert "1 failed, 1 passed" in printed
+    assert "99 devices" in printed
+
+
 def test_a_test_collects_problems_and_does_not_fail_for_them(tmp_path: Path) -> None:
     printed = run_tests(
         tmp_path,
