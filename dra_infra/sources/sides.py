@@ -18,6 +18,7 @@ from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
+from dra_infra.program import kustomizations
 from dra_infra.program.charts import with_charts
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.isolated import NO_ANSWER, RunningSynth
@@ -442,11 +443,22 @@ def _render_base(
         if refused and asked.head is not None and (base.root / "Chart.lock").is_file():
             # What it depends on was not fetched here, and a base that counts as empty hides what the head takes away.
             raise
-        failure = error.problems[0] if base.root.exists() else None
+        failure = None if _lacks(source, base) else error.problems[0]
         return Side(program=_empty(after, asked.label, error)), failure
     told = {NotSeen(what="values of the base", name=each.name, reason="the file is new") for each in missing}
     program = replace(before.program, not_seen=tuple(sorted({*before.program.not_seen, *told})))
     return replace(before, program=program), None
+
+
+_MARKS: Final[Mapping[str, Sequence[str]]] = {"chart": ("Chart.yaml",), "kustomization": kustomizations.FILES}
+"""The files of which a folder has one that is a chart or a kustomization."""
+
+
+def _lacks(source: Source, base: _Base) -> bool:
+    """Tell whether the base has no chart or kustomization, because the change adds it; a link that was left out is one."""
+    left_out = {base.top / each.name for each in base.left_out}
+    marks = (base.root / name for name in _MARKS[source.kind])
+    return not any(each.is_file() or each in left_out for each in marks)
 
 
 def render(

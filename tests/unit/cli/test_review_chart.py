@@ -103,6 +103,25 @@ def test_a_base_that_helm_refuses_counts_as_empty_where_the_user_says_so(chart, 
     assert any("counts as empty" in each["reason"] for each in result["notKnown"])
 
 
+def test_a_chart_that_the_change_adds_to_a_folder_has_an_empty_base(chart, review):
+    chart.write("there/README.md", "docs\n")
+    chart.commit()
+    chart.write("there/Chart.yaml", "apiVersion: v2\nname: there\nversion: 1.0.0\n")
+    answer = review("there", "--format", "json")
+    assert "base-not-run" not in answer.codes
+    assert {each["action"] for each in review_of(answer)["changes"]} == {"created"}
+
+
+def test_a_chart_whose_file_is_a_link_out_of_the_repository_is_no_empty_base(chart, review, tmp_path):
+    (tmp_path / "elsewhere.yaml").write_text("apiVersion: v2\nname: there\nversion: 1.0.0\n")
+    (chart.root / "there").mkdir()
+    (chart.root / "there/Chart.yaml").symlink_to(tmp_path / "elsewhere.yaml")
+    chart.commit()
+    (chart.root / "there/Chart.yaml").unlink()
+    chart.write("there/Chart.yaml", "apiVersion: v2\nname: there\nversion: 1.0.0\n")
+    assert "base-not-run" in review("there").codes
+
+
 def test_downloaded_dependencies_are_lent_to_a_base_that_locks_the_same(chart, review):
     chart.write(".gitignore", "charts/inference/charts/\n")
     chart.write("charts/inference/Chart.lock", "digest: sha256:1\n")
