@@ -22,6 +22,7 @@ from dra_infra.answers.placing import place_one_claim, place_scene
 from dra_infra.answers.scene import Scene
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.workload_kinds import load_workload_kinds
+from dra_infra.components.known_outputs import text_of
 from dra_infra.components.report import collect_problems
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -32,7 +33,16 @@ from dra_infra.placement.placement import Growth, JointVerdict, Placement, Workl
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject
 
-__all__ = ["Claim", "Fit", "GrowthFit", "JointFit", "SynthesizedProgram", "problems", "synth"]
+__all__ = [
+    "Claim",
+    "Fit",
+    "GrowthFit",
+    "JointFit",
+    "SynthesizedProgram",
+    "object_name",
+    "problems",
+    "synth",
+]
 
 
 def synth(
@@ -77,6 +87,24 @@ def problems() -> AbstractContextManager[list[Problem]]:
     ```
     """
     return collect_problems()
+
+
+def object_name(component: Any) -> str:
+    """Return the name of a component's object as plain text, for tests: `trainer.object_name` is an Output of it.
+
+    ```python
+    assert dra.testing.object_name(trainer).startswith("trainer-")
+    ```
+
+    Raises:
+        LookupError: When the name is only known after `pulumi up`, or the component makes no object of that name.
+    """
+    name = text_of(getattr(component, "object_name", None))
+    if not name:
+        raise LookupError(
+            f"{type(component).__name__} has no name that is known here: it is made of what `pulumi up` tells"
+        )
+    return name
 
 
 @dataclass(frozen=True, slots=True)

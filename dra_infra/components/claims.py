@@ -87,8 +87,8 @@ class GpuClaimTemplate(_RequestedDevices):
         opts: Pulumi resource options.
 
     Attributes:
-        object_name: Name of the object; a plain string while all that it is made of is known.
-        namespace: Namespace of the object; a plain string when given as one.
+        object_name: Name of the object.
+        namespace: Namespace of the object.
 
     Example:
         ```python

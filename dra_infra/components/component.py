@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from dra_infra.advice.objects import check_object
 from dra_infra.advice.python_hints import in_python
 from dra_infra.catalog.drivers import Pins
+from dra_infra.components.known_outputs import output_of, with_known_texts
 from dra_infra.components.kubernetes_object import KubernetesObject, take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run, warn
 from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets, refusals_of
@@ -73,7 +74,9 @@ def reports_unknown_arguments(init: _Init) -> _Init:
             report(problems)
             self._misspelt = problems
         # The rest of the arguments is still checked: one look fixes all.
-        kept = {key: kwargs[key] for key in kwargs if key in parameters and key not in left_out}
+        kept = {
+            key: with_known_texts(kwargs[key]) for key in kwargs if key in parameters and key not in left_out
+        }
         init(self, *(given[:1] or ("unnamed",)), **kept)
 
     return checked  # type: ignore[return-value]  # functools.wraps keeps the signature, which no type can say
@@ -189,9 +192,9 @@ class Component(pulumi.ComponentResource):
         """Check the resource options that mean the component's objects."""
         return []
 
-    def _make_objects(self, objects: Sequence[PlannedObject]) -> dict[str, pulumi.Resource]:
+    def _make_objects(self, objects: Sequence[PlannedObject]) -> dict[str, KubernetesObject]:
         """Make children for *objects*, by key."""
-        made: dict[str, pulumi.Resource] = {}
+        made: dict[str, KubernetesObject] = {}
         for each in objects:
             after = [made[key] for key in each.after]
             options = pulumi.ResourceOptions(parent=self, depends_on=after or None)
@@ -295,11 +298,12 @@ class ObjectComponent(Component):
     """Base of components that make one object, called like the component unless `object_name` is given."""
 
     _is_abstract = True
-    object_name: str | pulumi.Output[str]
+    resources: Mapping[str, KubernetesObject]
+    object_name: pulumi.Output[str]
     _registered_outputs = ("object_name",)
 
     def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
-        self.object_name = name if arguments["object_name"] is None else arguments["object_name"]
+        self.object_name = output_of(name if arguments["object_name"] is None else arguments["object_name"])
 
 
 def label_of(component: object, name: object) -> str:

@@ -13,6 +13,7 @@ from dra_infra.catalog.drivers import Pins, newest
 from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs
 from dra_infra.components.component import Component, depending_on, has_outputs, present
+from dra_infra.components.known_outputs import output_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.later_counts import judge_counts
 from dra_infra.components.report import classes_elsewhere_of_run, failing_output, warn
@@ -24,8 +25,7 @@ from dra_infra.specs.component_plans import metadata_of
 from dra_infra.specs.device_classes import check_known_gates
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.object_names import check_component_name, check_metadata, name_by_content
-from dra_infra.specs.request_records import class_name_of
-from dra_infra.specs.requests import ClassRef, DeviceRequest
+from dra_infra.specs.requests import ClassRef, DeviceRequest, NamedClass, class_name_of
 
 PodSpec = TypeVar("PodSpec")
 
@@ -37,8 +37,12 @@ class DeviceClaimComponent(Component):
     _shared: bool = False
     """Whether pods share one ResourceClaim; else each pod gets a claim of its own from a template."""
 
-    object_name: str | pulumi.Output[str]
-    namespace: str | pulumi.Output[str]
+    resources: Mapping[str, KubernetesObject]
+    object_name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    _object_name: str | pulumi.Output[str]
+    """The name, plain while all that it is made of is known."""
 
     def _construct(
         self,
@@ -69,8 +73,8 @@ class DeviceClaimComponent(Component):
             self._common["object_name"],
         )
         self._delete_first = self._common["replace"] == "delete-first"
-        self.object_name = object_name if object_name is not None else name
-        self.namespace = namespace if namespace is not None else ""
+        self._set_name(object_name if object_name is not None else name)
+        self.namespace = output_of(namespace if namespace is not None else "")
         self._requests = asked.request_names or tuple(
             str(getattr(request, "name", "")) for request in asked.requests
         )
@@ -135,12 +139,16 @@ class DeviceClaimComponent(Component):
             lambda judged: self._problems_of({"apiVersion": API_VERSION, "kind": self._kind, "spec": judged}),
         )
         if is_named_by_content:
-            self.object_name = _named(name, immutable)
-        if wrong := self._object_options.check_import(self.object_name, common["namespace"]):
+            self._set_name(_named(name, immutable))
+        if wrong := self._object_options.check_import(self._object_name, common["namespace"]):
             self._report(wrong)
             return None
-        metadata = self._metadata(self.object_name)
+        metadata = self._metadata(self._object_name)
         return {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+
+    def _set_name(self, name: str | pulumi.Output[str]) -> None:
+        self._object_name = name
+        self.object_name = output_of(name)
 
     def _metadata(self, object_name: pulumi.Input[str]) -> dict[str, Any]:
         """Metadata of an object of the claim, which may be several: all get the same labels and annotations."""
@@ -224,27 +232,32 @@ class DeviceClaimComponent(Component):
     def _is_own(self, entry: Any) -> bool:
         """True for a pod's entry that names our object: one of another kind or with another name is someone else's."""
         named = pod_specs.read(entry, self._entry_field)
-        return named is not None and (not isinstance(named, str) or named == self.object_name)
+        return named is not None and (not isinstance(named, str) or named == self._object_name)
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
         if self._broken:
             return failing_output()
         if self._delete_first:
-            return self.object_name
-        return depending_on(self.object_name, self.resources[self._kind])
+            return self._object_name
+        return depending_on(self._object_name, self.resources[self._kind])
 
     def _child_options(self, asked: Sequence[DeviceRequest]) -> pulumi.ResourceOptions:
         # Classes of the same program go first: the API server does not check that a class exists, but a pod
         # created in between would wait for it. An option rather than a property, so that nothing cascades.
         named: list[Any] = [leaf.device_class for _, leaf in leaves_of(asked)]
         elsewhere = classes_elsewhere_of_run()
-        for name in (each.object_name for each in named if isinstance(each, ClassRef)):
+        for name in (class_name_of(each) for each in named if isinstance(each, ClassRef)):
             if isinstance(name, pulumi.Output):
                 name.apply(elsewhere.add)
             elif isinstance(name, str):
                 elsewhere.add(name)
         # A class of the program, or one that a platform of the program installs; a resource is taken once.
-        children = {id(child): child for each in named for child in getattr(each, "resources", {}).values()}
+        children = {
+            id(child): child
+            for each in named
+            if isinstance(each, NamedClass)
+            for child in getattr(each, "resources", {}).values()
+        }
         classes = list(children.values())
         options = pulumi.ResourceOptions(parent=self, depends_on=classes or None)
         if self._delete_first:

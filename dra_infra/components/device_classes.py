@@ -46,7 +46,7 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
         ```
     """
 
-    object_name: str | pulumi.Output[str]
+    object_name: pulumi.Output[str]
 
     _registered_inputs = ("driver",)
 

@@ -54,8 +54,8 @@ class MigPartition(DeviceClaimComponent):
         opts: Pulumi resource options.
 
     Attributes:
-        object_name: Name of the object; a plain string while all that it is made of is known.
-        namespace: Namespace of the object; a plain string when given as one.
+        object_name: Name of the object.
+        namespace: Namespace of the object.
 
     Example:
         ```python

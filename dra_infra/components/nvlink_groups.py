@@ -12,6 +12,7 @@ from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs, takes
 from dra_infra.components.component import depending_on, reports_unknown_arguments
 from dra_infra.components.device_claims import DeviceClaimComponent
+from dra_infra.components.known_outputs import output_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.report import failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
@@ -97,7 +98,8 @@ class NvlinkGroup(DeviceClaimComponent):
     _entry_field = "resource_claim_template_name"
 
     pods: int
-    channel_template: str | pulumi.Output[str] | None
+    channel_template: pulumi.Output[str] | None
+    _channel: str | pulumi.Output[str] | None
 
     @reports_unknown_arguments
     @takes(ClaimArgs)
@@ -130,7 +132,9 @@ class NvlinkGroup(DeviceClaimComponent):
             select=select,
             tolerations=tolerations,
         )
-        self.pods, self.channel_template, self._group = 0, None, ""
+        self.pods = 0
+        self.channel_template = self._channel = None
+        self._group = ""
         constraints = plan.constraints if plan else ()
         # Pods of a group have an entry and a label that begin with the component's name, whatever its objects are called.
         named = [*problems, *check_component_name(name)]
@@ -171,14 +175,14 @@ class NvlinkGroup(DeviceClaimComponent):
         if path is None:
             return self._attach_to_pod(pod_spec, containers, request=request, entry=entry)
         template = pod_specs.read_template(pod_spec, path)
-        if self.channel_template is not None:
+        if self._channel is not None:
             try:
                 template = self._tied(template, pod_specs.read_pod_numbers(pod_spec, path) if path else None)
             except InvalidSpecError as error:
                 self._report([problem.below("attach") for problem in error.problems])
         attached = super().attach(template, containers, request=request, entry=entry)
-        if self.channel_template is not None and not self._broken:
-            attached = self._with_channel(attached, containers, self.channel_template)
+        if self._channel is not None and not self._broken:
+            attached = self._with_channel(attached, containers, self._channel)
         # `replaced` copies the type that it is given.
         return pod_specs.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
 
@@ -190,7 +194,7 @@ class NvlinkGroup(DeviceClaimComponent):
         request: str | None,
         entry: str | None,
     ) -> Workload:
-        if self.channel_template is not None:
+        if self._channel is not None:
             hint = "give the spec of the Job, Deployment or StatefulSet, or the pod template: the pods get a label too"
             self._report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
         return super().attach(pod_spec, containers, request=request, entry=entry)
@@ -225,21 +229,22 @@ class NvlinkGroup(DeviceClaimComponent):
             allocation_mode=allocation_mode,
         )
         # What the pods ask for counts too: pods of a group that has changed need not go where the old ones still are.
-        claim = self.object_name if isinstance(self.object_name, str) else None
+        claim = self._object_name if isinstance(self._object_name, str) else None
         self._group = name_by_content(name, {"spec": spec, "pods": self._plan.pods, "claim": claim})
         given = self._common["object_name"]
         object_name = self._group if given is None else given
         if isinstance(object_name, str):
-            self.channel_template = f"{object_name}{_CHANNEL_SUFFIX}"
+            self._channel = f"{object_name}{_CHANNEL_SUFFIX}"
         else:
-            self.channel_template = pulumi.Output.concat(object_name, _CHANNEL_SUFFIX)
-        spec["channel"]["resourceClaimTemplate"] = {"name": self.channel_template}
+            self._channel = pulumi.Output.concat(object_name, _CHANNEL_SUFFIX)
+        spec["channel"]["resourceClaimTemplate"] = {"name": self._channel}
+        self.channel_template = output_of(self._channel)
         metadata = self._metadata(object_name)
         manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
         self.resources = {**self.resources, KIND: KubernetesObject(name, manifest, self._child_options([]))}
 
     def _name_for_pods(self) -> str | pulumi.Output[str]:
-        return self._for_pods(self.object_name, self._kind)
+        return self._for_pods(self._object_name, self._kind)
 
     def _for_pods(self, named: str | pulumi.Output[str], kind: str) -> str | pulumi.Output[str]:
         """A name as pods carry it: with a dependency on the object, so that the engine makes that first."""

@@ -12,6 +12,7 @@ import pulumi
 from dra_infra.components.claims import GpuClaim
 from dra_infra.components.component import Component, depending_on, present, reports_unknown_arguments
 from dra_infra.components.device_claims import DeviceClaimComponent
+from dra_infra.components.known_outputs import output_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.platform_charts import make_namespace
 from dra_infra.components.roles import GpuRoles
@@ -20,7 +21,7 @@ from dra_infra.kubernetes.api.pod_security import Level
 from dra_infra.specs.arguments import check_namespace, wrong_type
 from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.pod_security import PodSecurity
-from dra_infra.specs.requests import NamedClass, Toleration
+from dra_infra.specs.requests import NamedClass, Toleration, class_name_of
 from dra_infra.specs.roles import DEVICE_READER, OF_TENANTS, binding, check_members, role_name
 from dra_infra.specs.tenants import (
     check_namespace_of_tenant,
@@ -76,7 +77,7 @@ class GpuTenant(Component):
         ```
     """
 
-    namespace: str | pulumi.Output[str]
+    namespace: pulumi.Output[str]
     templates: Mapping[str, DeviceClaimComponent]
 
     @reports_unknown_arguments
@@ -125,11 +126,12 @@ class GpuTenant(Component):
             "hard": hard,
         }
         given = self._judge_secrets(written, check)
-        self.namespace = name if namespace is None else given["namespace"]
+        self._space: str | pulumi.Output[str] = name if namespace is None else given["namespace"]
+        self.namespace = output_of(self._space)
         self._report(
             [
                 *(check_object_name(name, path="name") if namespace is not None else _check_own_name(name)),
-                *check({**given, "namespace": self.namespace}),
+                *check({**given, "namespace": self._space}),
                 *_check_templates(templates),
                 *check_tolerations(tolerations),
                 *check_members(members, OF_TENANTS),
@@ -140,10 +142,10 @@ class GpuTenant(Component):
             self.register_outputs({})
             return
         made: dict[str, pulumi.Resource] = {}
-        if makes_namespace(self.namespace, create=create_namespace):
+        if makes_namespace(self._space, create=create_namespace):
             made["Namespace"] = make_namespace(
                 name,
-                self.namespace,
+                self._space,
                 labels_of_namespace(
                     given["namespace_labels"], admin_access=admin_access, pod_security=pod_security
                 ),
@@ -152,7 +154,7 @@ class GpuTenant(Component):
         if quota or hard:
             metadata = {
                 "name": name,
-                "namespace": self.namespace,
+                "namespace": self._space,
                 "labels": given["labels"],
                 "annotations": given["annotations"],
             }
@@ -169,7 +171,8 @@ class GpuTenant(Component):
         # A pod that is made before the quota is not counted against it.
         for kind in ("Namespace", "ResourceQuota"):
             if kind in made:
-                self.namespace = depending_on(self.namespace, made[kind])
+                self._space = depending_on(self._space, made[kind])
+        self.namespace = output_of(self._space)
         self.templates = {
             key: self._make_template(key, template, tolerations)
             for key, template in (templates or {}).items()
@@ -193,7 +196,7 @@ class GpuTenant(Component):
         first = [*before, *(roles.resources.values() if isinstance(roles, GpuRoles) else ())]
         bound = {
             f"RoleBinding {persona}": binding(
-                f"{name}-{persona}", role_of(persona), subjects, {}, namespace=self.namespace
+                f"{name}-{persona}", role_of(persona), subjects, {}, namespace=self._space
             )
             for persona, subjects in members.items()
         }
@@ -220,7 +223,7 @@ class GpuTenant(Component):
                 arguments, tolerations, takes_alternatives="first_available" in parameters
             )
         # People write this name in their pods, so it stays; claims that were made of the template live without it.
-        own = {"namespace": self.namespace, "object_name": key, "replace": "delete-first"}
+        own = {"namespace": self._space, "object_name": key, "replace": "delete-first"}
         options = pulumi.ResourceOptions(parent=self)
         found: DeviceClaimComponent = made(
             f"{self._component_name}-{key}", **{**arguments, **own}, opts=options
@@ -230,7 +233,7 @@ class GpuTenant(Component):
 
 def _limits(quota: Mapping[NamedClass | str, int], hard: Mapping[str, Any] | None) -> Any:
     """The `spec.hard`; an Output where the name of a class is one, for it is part of a key."""
-    named = [(each.object_name if isinstance(each, NamedClass) else each) for each in quota]
+    named = [class_name_of(each) for each in quota]
     extended = [each.extended_resource_name if isinstance(each, NamedClass) else None for each in quota]
 
     def compiled(known: Sequence[str]) -> dict[str, Any]:

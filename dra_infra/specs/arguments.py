@@ -61,6 +61,11 @@ def is_output(value: object) -> bool:
     )
 
 
+def known_text(value: object) -> Any:
+    """The text of an Output that knows it while the program runs, as names of components do; else *value*."""
+    return vars(value).get("known_text", value) if is_output(value) else value
+
+
 def is_one_of(value: object, known: Collection[str]) -> bool:
     """Return True for a text that is in *known*; other values are not compared, because a selector refuses to be."""
     return isinstance(value, str) and value in known

@@ -22,7 +22,7 @@ from dra_infra.specs.arguments import check_total, is_list, is_output, shorten, 
 from dra_infra.specs.config_checks import check_claim_configs
 from dra_infra.specs.config_matching import ConfiguredRequest, compile_claim_configs
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.request_records import check_names, class_name_of, compile_request
+from dra_infra.specs.request_records import check_names, compile_request
 from dra_infra.specs.requests import (
     Alternative,
     Constraint,
@@ -30,6 +30,7 @@ from dra_infra.specs.requests import (
     DistinctAttribute,
     MatchAttribute,
     NamedClass,
+    class_name_of,
 )
 from dra_infra.target import ClusterTarget
 

@@ -25,7 +25,7 @@ from dra_infra.specs.arguments import (
 )
 from dra_infra.specs.component_plans import ComponentPlan, PlannedObject
 from dra_infra.specs.object_names import check_metadata, check_object_name
-from dra_infra.specs.requests import NamedClass
+from dra_infra.specs.requests import NamedClass, class_name_of
 from dra_infra.specs.roles import check_subjects, read_subject
 from dra_infra.specs.tenants import ADMIN_ACCESS
 from dra_infra.target import ClusterTarget
@@ -111,9 +111,7 @@ def _named(classes: Any) -> Any:
     if not isinstance(classes, Mapping):
         return classes
     return {
-        namespace: [each.object_name if isinstance(each, NamedClass) else each for each in allowed]
-        if is_list(allowed)
-        else allowed
+        namespace: [class_name_of(each) for each in allowed] if is_list(allowed) else allowed
         for namespace, allowed in classes.items()
     }
 
@@ -122,13 +120,11 @@ def _extended(classes: Any, given: Any) -> Any:
     """Extended resource names with the names of their classes; what is none is left for the checks."""
     if not isinstance(given, Mapping):
         return given
-    found = {
-        name: [each.object_name if isinstance(each, NamedClass) else each] for name, each in given.items()
-    }
+    found = {name: [class_name_of(each)] for name, each in given.items()}
     allowed = [each for each in classes.values() if is_list(each)] if isinstance(classes, Mapping) else []
     for each in (*(each for listed in allowed for each in listed), *given.values()):
         if isinstance(each, NamedClass) and each.extended_resource_name is not None:
-            found.setdefault(each.extended_resource_name, []).append(each.object_name)
+            found.setdefault(each.extended_resource_name, []).append(class_name_of(each))
     return found
 
 

@@ -39,8 +39,8 @@ from dra_infra.specs.mig_profiles import (
     profile_test,
     read_profiles,
 )
-from dra_infra.specs.request_records import class_name_of, compile_request
-from dra_infra.specs.requests import Alternative, DeviceRequest, MatchAttribute, NamedClass
+from dra_infra.specs.request_records import compile_request
+from dra_infra.specs.requests import Alternative, DeviceRequest, MatchAttribute, NamedClass, class_name_of
 from dra_infra.target import ClusterTarget
 
 _MIB: Final = 2**20

@@ -29,7 +29,7 @@ from dra_infra.specs.component_plans import PlannedObject, metadata_of
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.request_records import compile_selectors
-from dra_infra.specs.requests import NamedClass
+from dra_infra.specs.requests import NamedClass, class_name_of
 from dra_infra.specs.tenants import check_quota, read_amount
 from dra_infra.target import ClusterTarget
 
@@ -389,4 +389,4 @@ def _check_namespaces(namespaces: Any) -> Iterator[Problem]:
 
 def class_names(classes: Iterable[NamedClass | str]) -> list[Any]:
     """Names of the classes; Outputs where they are not known yet."""
-    return [each.object_name if isinstance(each, NamedClass) else each for each in classes]
+    return [class_name_of(each) for each in classes]

@@ -17,9 +17,16 @@ from dra_infra.kubernetes.apiserver import claims
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import is_list, is_output, shorten, too_many, wrong_type
+from dra_infra.specs.arguments import is_list, is_output, known_text, shorten, too_many, wrong_type
 from dra_infra.specs.object_names import check_object_name
-from dra_infra.specs.requests import Alternative, ClassRef, DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.requests import (
+    Alternative,
+    ClassRef,
+    DeviceRequest,
+    NamedClass,
+    Toleration,
+    class_name_of,
+)
 from dra_infra.target import ClusterTarget
 
 _OPERATORS: Final = ("Exists", "Equal")
@@ -162,11 +169,6 @@ def compile_selectors(select: object) -> tuple[list[Problem], list[DeviceSelecto
     return [], [DeviceSelector(cel=CELDeviceSelector(expression=select.expression()))]
 
 
-def class_name_of(device_class: object) -> Any:
-    """The name behind `device_class=`: a string, or a Pulumi Output of one."""
-    return device_class.object_name if isinstance(device_class, NamedClass) else device_class
-
-
 def check_names(requests: Sequence[object], path: str) -> Iterator[Problem]:
     """Checks that no two of *requests*, or of alternatives, have one name: `duplicate-request`."""
     seen: dict[str, int] = {}
@@ -265,7 +267,7 @@ def _check_name(name: object) -> Iterator[Problem]:
 
 
 def _check_class(device_class: object) -> Iterator[Problem]:
-    name = class_name_of(device_class)
+    device_class, name = known_text(device_class), class_name_of(device_class)
     if device_class is None:
         hint = (
             'write device_class=h100 with a GpuDeviceClass, or device_class=dra.class_ref("gpu.nvidia.com")'

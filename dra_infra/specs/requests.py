@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol
 from dra_infra.errors import InvalidSpecError
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
-from dra_infra.specs.arguments import is_one_of
+from dra_infra.specs.arguments import is_one_of, known_text
 from dra_infra.specs.device_configs import DeviceConfig
 
 
@@ -41,6 +41,11 @@ class NamedClass:
 
     extended_resource_name: str | None = None
     """What pods may ask for in place of a claim; None where there is no such name, or it is not known."""
+
+
+def class_name_of(device_class: object) -> Any:
+    """Return the name behind `device_class=`: a string, or a Pulumi Output of one."""
+    return known_text(device_class.object_name if isinstance(device_class, NamedClass) else device_class)
 
 
 @dataclass(frozen=True)

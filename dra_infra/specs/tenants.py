@@ -28,7 +28,7 @@ from dra_infra.specs.arguments import (
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.platform.namespaces import ALWAYS_THERE
 from dra_infra.specs.pod_security import PodSecurity, check_pod_security_argument, read_pod_security
-from dra_infra.specs.requests import Alternative, DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.requests import Alternative, DeviceRequest, NamedClass, Toleration, class_name_of
 
 ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"
 """The label of namespaces in which claims may have admin access (DRAAdminNamespaceLabelKey)."""
@@ -77,7 +77,7 @@ def check_quota(quota: object, hard: object) -> Iterator[Problem]:
         yield wrong_plain_type("quota", quota, "a mapping of classes to numbers", hint)
     elif quota is not None:
         for class_, count in quota.items():
-            name = class_.object_name if isinstance(class_, NamedClass) else class_
+            name = class_name_of(class_)
             path = f"quota[{shorten(name)}]"
             if not is_output(name):
                 yield from _check_class(name, path)

@@ -50,15 +50,55 @@ def test_another_spec_is_another_name_and_another_label_is_not():
     assert name(count=1) == name(count=1, labels={"team": "ml"})
 
 
-def test_the_name_is_a_plain_string_while_all_that_it_is_made_of_is_known():
+def test_outputs_are_outputs_whatever_was_given():
+    def body() -> None:
+        for name, given in (("a", {}), ("b", {"object_name": "b", "namespace": "ml"})):
+            template = dra.GpuClaimTemplate(name, device_class="h100", **given)
+            assert isinstance(template.object_name, pulumi.Output)
+            assert isinstance(template.namespace, pulumi.Output)
+            pulumi.export(name, template.object_name.apply(lambda known: f"claim/{known}"))
+        assert isinstance(dra.GpuDeviceClass("h100").object_name, pulumi.Output)
+        group = dra.NvlinkGroup("group", gpus=72, on="gb200-nvl72")
+        assert isinstance(group.channel_template, pulumi.Output)
+
+    assert run(body).problems == ()
+
+
+def test_a_test_reads_the_plain_name():
     seen = []
 
     def body() -> None:
-        h100 = dra.GpuDeviceClass("h100")
-        seen.append(dra.GpuClaimTemplate("t", device_class=h100).object_name)
+        seen.append(dra.testing.object_name(dra.GpuClaimTemplate("t", device_class="h100")))
+        stack = pulumi.StackReference("acme/platform/prod")
+        later = dra.GpuClaimTemplate("u", device_class="h100", object_name=stack.get_output("name"))
+        with pytest.raises(LookupError):
+            dra.testing.object_name(later)
 
-    run(body)
-    assert isinstance(seen[0], str)
+    program = run(body)
+    assert seen == [next(each.ref.name for each in program.objects if each.ref.name != UNKNOWN)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda named: dra.GpuClaimTemplate("t", device_class=named),
+        lambda named: dra.GpuClaim("t", requests=[dra.DeviceRequest("a", device_class=named)]),
+        lambda named: dra.GpuClaim("t", first_available=[dra.Alternative("a", device_class=named)]),
+        lambda named: dra.GpuClaim("t", device_class=dra.class_ref(named)),
+        lambda named: dra.NvlinkGroup("t", gpus=4, on="hgx-h100", device_class=named),
+        lambda named: dra.GpuTenant("t", quota={named: 8}),
+        lambda named: dra.KueueQueue("t", quota={named: 8}, namespaces=["ml"]),
+        lambda named: dra.GpuGuardrails("t", classes={"ml": [named]}),
+        lambda named: dra.GpuClaim("t", device_class="h100", namespace=named),
+    ],
+)
+def test_the_name_of_a_component_stands_for_its_text_in_arguments(make: Any):
+    plain = run(lambda: [dra.GpuDeviceClass("h100"), make("h100")])
+    named = run(lambda: make(dra.GpuDeviceClass("h100").object_name))
+    assert [str(each) for each in named.problems] == [str(each) for each in plain.problems]
+    assert {each.urn: each.manifest for each in named.objects} == {
+        each.urn: each.manifest for each in plain.objects
+    }
 
 
 def test_the_name_is_known_after_up_when_the_class_is():

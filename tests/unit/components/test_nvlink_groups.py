@@ -15,6 +15,7 @@ import dra_infra as dra
 from dra_infra.advice.objects import validate
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.gpus import systems
+from dra_infra.components.known_outputs import text_of
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.placement.scheduling import place
 from dra_infra.program.synth import synth_function
@@ -326,7 +327,7 @@ def test_a_whole_workload_is_taken_too():
     run(body)
     channel, manifest = seen[0]
     assert manifest["kind"] == "StatefulSet"
-    assert channel.startswith("pretrain-")
+    assert str(text_of(channel)).startswith("pretrain-")
     assert len(manifest["spec"]["template"]["spec"]["resourceClaims"]) == 2
 
 
