@@ -88,6 +88,9 @@ class DeviceClaimComponent(Component):
             warn(self, self.label, [_in_terms_of(asked.arguments, problem) for problem in warnings])
         child = KubernetesObject(name, manifest, self._child_options(asked.requests))
         self.resources = {self._kind: child}
+        if isinstance(self._object_name, pulumi.Output) and not self._delete_first:
+            # The provider returns the name that it was given. A run without one tells by it which object pods mean.
+            self._set_name(child.metadata.apply(_name_in))
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
@@ -265,6 +268,10 @@ class DeviceClaimComponent(Component):
             options.replace_on_changes = ["spec"]
             options.delete_before_replace = True
         return options
+
+
+def _name_in(metadata: Mapping[str, Any] | None) -> str:
+    return str((metadata or {}).get("name") or "")
 
 
 def _in_terms_of(arguments: Mapping[str, str], problem: Problem) -> Problem:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
@@ -59,6 +59,7 @@ def labels_of_pods(owner: ObjectRef, written: Mapping[str, str]) -> dict[str, st
     return {**added, **written}
 
 
+_KINDS: Final = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
 _CLAIM_FIELDS: Final = {"resourceClaimName", "resourceClaimTemplateName", "claimCreationSpec"}
 
 
@@ -220,7 +221,7 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
     for claim in used:
         objects.joined.setdefault(as_referenced(claim), set()).add(owner)
     spec = objects.admission.admit(template.spec, owner.namespace)
-    reasons = _find_unknown_fields(template)
+    reasons = _find_unknown_fields(template, objects)
     entries: list[Entry] = []
     for each in () if reasons else template.claims:
         found = _read_entry(each, template, objects)
@@ -358,8 +359,27 @@ def _find_made(
         yield "the claim for its extended resources", count_extended_claim(asked, objects.extended_names, pod)
 
 
-def _find_unknown_fields(template: PodTemplate) -> list[Reason]:
-    spec = template.spec
+def _without_known_claims(template: PodTemplate, objects: ProgramObjects) -> Any:
+    """The entries of the pod, empty where the claim is an object of the program although its name is not known."""
+    entries = template.spec.get("resourceClaims")
+    if not isinstance(entries, list):
+        return entries
+    return [{} if _names_known_claim(each, template, objects) else each for each in entries]
+
+
+def _names_known_claim(entry: Any, template: PodTemplate, objects: ProgramObjects) -> bool:
+    for field_name, kind in _KINDS.items():
+        name = mapping(entry).get(field_name)
+        # The marker of all values that are not known names no object.
+        if not isinstance(name, Marker) or name == UNKNOWN:
+            continue
+        if objects.find_claim(kind, name, template.owner.namespace) is not None:
+            return True
+    return False
+
+
+def _find_unknown_fields(template: PodTemplate, objects: ProgramObjects) -> list[Reason]:
+    spec = {**template.spec, "resourceClaims": _without_known_claims(template, objects)}
     looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
     paths = [found for name in looked_at for found in find_unknown(spec.get(name), template.at(name))]
     if spec.get("affinity") or spec.get("topologySpreadConstraints"):

@@ -16,7 +16,9 @@ from typing import Any, Final
 from google.protobuf import struct_pb2
 
 from dra_infra.kubernetes.api.manifests import as_marked, is_marker, mapping
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
+from dra_infra.program.unknown_results import UNKNOWN_RESULT
 from dra_infra.program_objects import AUTONAMED
 
 SETTING: Final = "pulumi:autonaming"
@@ -35,14 +37,24 @@ class MadeUpNames:
         self._is_verbatim = _mode_of(config.get(SETTING, "")) == "verbatim"
         self._drawn: dict[str, tuple[str, str]] = {}
         self._twice: set[str] = set()
+        self._marks: dict[tuple[str, str], str] = {}
+        """Who has a name that stands for one that is not known, by kind and text."""
 
-    def add_to(self, properties: struct_pb2.Struct, urn: str, name: str) -> None:
-        """Give the object that the resource *name* registered a name, unless the program does."""
+    def add_to(self, properties: struct_pb2.Struct, urn: str, name: str, kind: str) -> None:
+        """Give the object that the resource *name* registered a name, unless the program does.
+
+        A claim whose name the program knows later gets one too, which stands for what is not known: pods that take it from the
+        resource name the claim by it.
+        """
         metadata = properties.fields["metadata"]
         if metadata.WhichOneof("kind") not in (None, "null_value", "struct_value"):
             return  # It is not known.
         fields = metadata.struct_value.fields
-        if SIGNATURE_KEY in fields or fields.get("name", _NULL).WhichOneof("kind") != "null_value":
+        if SIGNATURE_KEY in fields:
+            return
+        if kind in CLAIM_KINDS and fields.get("name", _NULL).string_value == UNKNOWN_VALUE:
+            fields["name"].string_value = self._marked(kind, urn, name)
+        if fields.get("name", _NULL).WhichOneof("kind") != "null_value":
             return
         if fields.get("generateName", _NULL).WhichOneof("kind") != "null_value":
             # The API server draws it, so the program does not know it in a preview.
@@ -57,6 +69,12 @@ class MadeUpNames:
         is_known = annotations.WhichOneof("kind") in (None, "null_value", "struct_value")
         if is_known and SIGNATURE_KEY not in annotations.struct_value.fields:
             annotations.struct_value.fields[AUTONAMED].string_value = "true"
+
+    def _marked(self, kind: str, urn: str, name: str) -> str:
+        text = f"{UNKNOWN_RESULT} ({name})"
+        if self._marks.setdefault((kind, text), urn) != urn:
+            text = f"{UNKNOWN_RESULT} ({name} {sha256(urn.encode()).hexdigest()[:_DIGITS]})"
+        return text
 
     def shown_in(self, manifests: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Manifests by URN with `*` for what was drawn, wherever a name stands.

@@ -191,7 +191,7 @@ class Monitor:
     def _register(self, urn: str, request: Any) -> resource_pb2.RegisterResourceResponse:
         has_metadata = "metadata" in request.object.fields
         if request.custom and is_object(request.type):
-            self.names.add_to(request.object, urn, request.name)
+            self.names.add_to(request.object, urn, request.name, request.type.rpartition(":")[2])
         registration = Registration(
             urn=urn,
             type=request.type,
