@@ -177,11 +177,12 @@ class Review:
 
     @property
     def findings(self) -> str:
-        """`1 problem, 1 danger`, with `no problems` said and `no dangers` not."""
+        """`1 problem, 1 danger`, with `no problems` said, where the base ran, and `no dangers` not."""
         mistakes = [each for each in self.mistakes if each.code != BASE_NOT_RUN]
         errors = sum(each.severity == "error" for each in mistakes)
         parts = ["not decided: the base did not run"] if not self.is_base_known else []
-        parts.append(count_of(errors, "problem"))
+        if errors or self.is_base_known:
+            parts.append(count_of(errors, "problem"))
         if warnings := len(mistakes) - errors:
             parts.append(count_of(warnings, "warning"))
         if self.dangers:

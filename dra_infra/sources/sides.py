@@ -168,7 +168,10 @@ def read_sides(
     mask = report_mask(known)
     first, second = without_secrets(before.program, after.program, mask)
     pairs = zip(after.program.objects, second.objects, strict=True)
-    left_out = tuple(sorted({*first.not_seen, *base.left_out}))
+    failure = None if asked.assume_empty_base else made.failure
+    # A base that did not run is a problem of its own, and counts as nothing.
+    seen = () if failure else first.not_seen
+    left_out = tuple(sorted({*seen, *base.left_out}))
     return Sides(
         base=replace(first, not_seen=left_out),
         head=second,
@@ -178,7 +181,7 @@ def read_sides(
         head_side=head_side,
         opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
         in_force=made.in_force,
-        base_failure=None if asked.assume_empty_base or made.failure is None else mask.problem(made.failure),
+        base_failure=None if failure is None else mask.problem(failure),
     )
 
 

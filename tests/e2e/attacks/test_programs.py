@@ -371,6 +371,7 @@ def test_the_base_is_kept_from_answering(repository: Repository, loot: Loot):
     loot.add_if(done.returncode == 0, "an open gate")
     loot.add_if(not done.stdout, "a review that never came")
     loot.add_if("counts as empty" in done.stdout, "a base that counts as empty")
+    loot.add_if("base-not-run" in done.stdout, "a base without an answer")
     loot.add_if('"deleted"' not in done.stdout, "a review that hides what it takes away")
 
 
