@@ -261,7 +261,7 @@ def answer_review(
     provenance = replace(result.provenance, base=sides.base_side, head=sides.head_side)
     others = (*(["helm"] if asked.charts else []), *(["pulumi preview"] if options.get("engine") else []))
     return Reviewed(
-        review=replace(result, source=source.kind, notes=notes, provenance=provenance),
+        review=replace(result, source=source.kind, notes=notes, provenance=provenance, folder=sides.folder),
         confinement=describe(sides.in_force, asked.allowance, others) if sides.in_force is not None else "",
         has_preview=preview is None or preview.failure is None,
     )

@@ -5,6 +5,7 @@ For SARIF, findings go in and the text of one log comes out.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +43,11 @@ class Finding:
 
 
 def write_sarif(
-    findings: Sequence[Finding], *, provenance: Mapping[str, Any], notes: Iterable[str] = ()
+    findings: Sequence[Finding],
+    *,
+    provenance: Mapping[str, Any],
+    notes: Iterable[str] = (),
+    folder: str = "",
 ) -> str:
     """One run of this tool.
 
@@ -50,6 +55,7 @@ def write_sarif(
         findings: In the order of the log.
         provenance: What the run was checked for, with the `version` of the tool.
         notes: What the tool says of the run itself, not of the user's files.
+        folder: Where relative places begin, below the top of the repository.
     """
     codes = sorted({finding.code for finding in findings})
     numbers = {code: number for number, code in enumerate(codes)}
@@ -65,7 +71,7 @@ def write_sarif(
     }
     if said := [{"level": "note", "message": {"text": _without_links(one_line(note))}} for note in notes]:
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": said}]
-    run["results"] = [_result(finding, numbers[finding.code]) for finding in findings]
+    run["results"] = [_result(each, numbers[each.code], folder) for each in findings]
     run["properties"] = {"provenance": provenance}
     return json_text({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -82,7 +88,7 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rule: int) -> dict[str, Any]:
+def _result(finding: Finding, rule: int, folder: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": rule,
@@ -91,7 +97,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     }
     location: dict[str, Any] = {}
     if finding.place is not None:
-        location["physicalLocation"] = _physical(finding.place)
+        location["physicalLocation"] = _physical(finding.place, folder)
     if finding.subject:
         location["logicalLocations"] = [{"fullyQualifiedName": one_line(finding.subject), "kind": "resource"}]
     return result | ({"locations": [location]} if location else {})
@@ -102,14 +108,16 @@ def _without_links(text: str) -> str:
     return _LINK.sub(r"\1\\]", text)
 
 
-def _physical(place: Place) -> dict[str, Any]:
-    located: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
+def _physical(place: Place, folder: str) -> dict[str, Any]:
+    located: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file, folder)}}
     if place.line:
         located["region"] = {"startLine": place.line, "startColumn": max(place.column, 1)}
     return located
 
 
-def _uri(file: str) -> str:
+def _uri(file: str, folder: str) -> str:
+    if folder and file:
+        file = posixpath.normpath(posixpath.join(folder, file))
     # A name of a file is no reference yet: spaces, `%` and `#` mean something else there, and `a:b` is a scheme.
     reference = quote(file, safe="/@+=,~!$&'()*;", errors="surrogatepass")
     return f"file://{reference}" if PurePath(file).is_absolute() else reference

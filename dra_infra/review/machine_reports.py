@@ -78,12 +78,13 @@ def _told(problem: Problem) -> str:
 def render_sarif(review: Review) -> str:
     """One log with one run; ends with a line break.
 
-    A problem has its own severity, a danger is a warning, a rollout that ends a note, and what could not be known is said of the run. What has no
+    Places are below the top of the repository, which code scanning begins at. A problem has its own severity, a danger is a warning, a rollout that ends a note, and what could not be known is said of the run. What has no
     line in the user's files names its object instead.
     """
     notes = [*map(str, review.not_known), *_notes(review)]
     provenance = review.provenance.to_json()
-    return write_sarif(list(_findings(review)), provenance=provenance, notes=notes) + "\n"
+    findings = list(_findings(review))
+    return write_sarif(findings, provenance=provenance, notes=notes, folder=review.folder) + "\n"
 
 
 def _findings(review: Review) -> Iterator[Finding]:

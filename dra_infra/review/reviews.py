@@ -92,6 +92,7 @@ class Review:
         growth: What the change does to the fleet's node pools; None where it has none.
         rooms: Room that base and head leave on the fleet, per device class and MIG profile.
         rollouts: Rollouts that were played through on the fleet to their end: told, and no dangers; sorted.
+        folder: Where relative places begin, below the top of the repository; empty for the top itself.
     """
 
     project: str
@@ -114,6 +115,7 @@ class Review:
     rooms: tuple[RoomChange, ...] = ()
     rollouts: tuple[Danger, ...] = ()
     growth: GrowthChange | None = None
+    folder: str = ""
 
     @property
     def subject(self) -> str:

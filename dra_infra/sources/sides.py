@@ -94,6 +94,7 @@ class Sides:
         base_side: Where the base was read.
         head_side: Where the head was read.
         base_failure: Why the base did not run; None where it ran, or where the head is the first to have it.
+        folder: Where relative places of the head begin, below the top of the repository; empty for the top itself.
     """
 
     base: Program
@@ -105,6 +106,7 @@ class Sides:
     locate: Locate | None = None
     in_force: tuple[str, ...] | None = None
     base_failure: Problem | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +184,7 @@ def read_sides(
         opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
         in_force=made.in_force,
         base_failure=None if failure is None else mask.problem(failure),
+        folder=_find_folder_of_places(source),
     )
 
 
@@ -530,6 +533,15 @@ def _top_of(root: Path) -> Path:
     with contextlib.suppress(ProgramError):
         return find_repository(root).top
     return root
+
+
+def _find_folder_of_places(source: Source) -> str:
+    """Return the folder that places are relative to: of a program its own, else the one that the path was typed in."""
+    start = source.root if source.kind == "program" else Path.cwd()
+    if start.suffix == ".py":
+        start = start.parent
+    folder = os.path.relpath(start.resolve(), _top_of(start).resolve())
+    return "" if folder == "." else Path(folder).as_posix()
 
 
 def existing(source: Source) -> Path:

@@ -239,3 +239,31 @@ def test_what_no_tool_could_expand_never_counts_as_unchanged(review, monkeypatch
     assert "nothing changes" not in answer.out
     assert "No object differs" not in answer.out
     assert "o change is known, not expanded: " in answer.out
+
+
+@pytest.mark.parametrize("folder", [".", "infra"])
+def test_code_scanning_gets_files_from_the_top_of_the_repository(tree, review, folder: str):
+    tree.write("infra/Pulumi.yaml", "name: app\nruntime: python\n")
+    tree.write("infra/__main__.py", "")
+    tree.commit()
+    shared = (
+        "import dra_infra as dra\ndef make(name):\n    dra.GpuClaim(name, device_class='h100', count=99)\n"
+    )
+    tree.write("packages/acme.py", shared)
+    program = "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).parents[1] / 'packages'))\n"
+    program += "import acme\nacme.make('a')\nimport dra_infra as dra\ndra.GpuClaim('b', device_class='h100', count=98)\n"
+    tree.write("infra/__main__.py", program)
+    path = "infra" if folder == "." else "."
+    log = json.loads(review(path, "--format", "sarif", cwd=tree.root / folder).out)
+    places = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
+    assert [each["artifactLocation"]["uri"] for each in places] == ["packages/acme.py", "infra/__main__.py"]
+
+
+def test_code_scanning_gets_manifests_from_the_top_of_the_repository(tree, review):
+    tree.write("apps/a/README.md", "")
+    tree.commit()
+    claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: A_B}\nspec: {}\n"
+    tree.write("apps/a/claim.yaml", claim)
+    log = json.loads(review("a", "--format", "sarif", cwd=tree.root / "apps").out)
+    (place, *_) = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
+    assert place["artifactLocation"]["uri"] == "apps/a/claim.yaml"
