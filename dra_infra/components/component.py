@@ -13,6 +13,7 @@ from pydantic.alias_generators import to_camel
 from dra_infra.advice.objects import check_object
 from dra_infra.advice.python_hints import in_python
 from dra_infra.catalog.drivers import Pins
+from dra_infra.components.by_hand import note_run_by_hand
 from dra_infra.components.known_outputs import output_of, with_known_texts
 from dra_infra.components.kubernetes_object import KubernetesObject, take_object_options
 from dra_infra.components.report import judged_at_end, report, targets_of_run, warn
@@ -125,6 +126,7 @@ class Component(pulumi.ComponentResource):
     def __init__(
         self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
     ) -> None:
+        note_run_by_hand()
         self._component_name = name
         refused = check_resource_name(name)
         registered = "unnamed" if refused else name

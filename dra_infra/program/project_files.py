@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import ProgramError
+from dra_infra.output.wording import join_words
 
 MAX_FILE_BYTES: Final = 4 * 2**20
 _ENDINGS: Final = (".json", ".yaml", ".yml")
@@ -43,8 +45,19 @@ def find_root(directory: Path) -> Path:
         path=str(directory),
         code="no-project",
         message="there is no Pulumi.yaml here or above",
-        hint="make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`",
+        hint=_hint_on_project(start),
     )
+
+
+def _hint_on_project(start: Path) -> str:
+    """Return what a folder or a program needs to be a project."""
+    is_file = start.suffix == ".py" and start.is_file()
+    if not is_file and not (start / "__main__.py").is_file():
+        return "make a project with `dra-infra init`; for manifests: `dra-infra review PATH --fleet NAME`"
+    folder = start.parent if is_file else start
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", folder.name) or "my-project"
+    lines = [f"name: {name}", "runtime: python", *([f"main: {start.name}"] if is_file else [])]
+    return f"write a Pulumi.yaml beside it with the lines {join_words([f'`{each}`' for each in lines])}"
 
 
 def read_yaml(file: Path) -> dict[str, Any]:

@@ -77,6 +77,20 @@ def test_fourth_is_right():
     assert sum("2 problems:" in line for line in errors) == 1
 
 
+def test_a_program_that_python_runs_by_itself_says_so(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import dra_infra as dra\n"
+        'for name in ("a", "b"):\n'
+        '    dra.GpuClaimTemplate(name, device_class="gpu.nvidia.com")\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.stdout == ""
+    assert done.stderr.count("train.py: nothing was deployed") == 1
+    assert "`pulumi up` deploys it" in done.stderr
+
+
 def test_a_count_that_is_known_later_fails_its_test_too(tmp_path: Path) -> None:
     printed = run_tests(
         tmp_path,

@@ -350,6 +350,27 @@ def test_no_project_is_said_with_the_folder(tmp_path: Path):
     assert "`dra-infra init`" in error.value.problems[0].hint
 
 
+@pytest.mark.parametrize(
+    ("file", "asked", "lines"),
+    [
+        ("__main__.py", "", ["name: my-gpus", "runtime: python"]),
+        ("train.py", "train.py", ["name: my-gpus", "runtime: python", "main: train.py"]),
+    ],
+)
+def test_a_program_alone_is_told_what_its_project_needs(
+    tmp_path: Path, file: str, asked: str, lines: list[str]
+):
+    folder = tmp_path / "my gpus"
+    folder.mkdir()
+    (folder / file).write_text(HEAD + 'k8s.core.v1.Namespace("n", metadata={"name": "ml"})\n')
+    with pytest.raises(ProgramError) as error:
+        synth(folder / asked)
+    hint = error.value.problems[0].hint
+    assert all(f"`{each}`" in hint for each in lines)
+    (folder / "Pulumi.yaml").write_text("".join(f"{each}\n" for each in lines))
+    assert [each.ref.name for each in synth(folder / asked).objects] == ["ml"]
+
+
 def test_a_folder_that_does_not_exist_is_not_answered_by_the_one_above(tmp_path: Path):
     (tmp_path / "Pulumi.yaml").write_text("name: infra\nruntime: python\n")
     (tmp_path / "__main__.py").write_text("")
