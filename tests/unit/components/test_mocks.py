@@ -91,6 +91,35 @@ def test_a_program_that_python_runs_by_itself_says_so(tmp_path: Path) -> None:
     assert "`pulumi up` deploys it" in done.stderr
 
 
+def test_a_test_that_runs_no_loop_fails_for_its_components_too_and_no_other_does(tmp_path: Path) -> None:
+    printed = run_tests(
+        tmp_path,
+        """
+def test_plain():
+    claim("one", 99)
+
+@pulumi.runtime.test
+def test_after_it():
+    claim("two", 1)
+
+def test_with_the_fixture(dra_problems):
+    claim("three", 97)
+    assert [each.code for each in dra_problems] == ["too-many-devices"]
+
+def test_that_fails_by_itself():
+    claim("four", 96)
+    assert False, "on its own"
+
+def test_last():
+    claim("five", 2)
+""",
+    )
+    assert "2 failed, 3 passed" in printed
+    errors = [line for line in printed.splitlines() if line.startswith("E ")]
+    assert [sum(f"{count} devices" in line for line in errors) for count in (99, 97, 96)] == [1, 0, 0]
+    assert any("on its own" in line for line in errors)
+
+
 def test_a_count_that_is_known_later_fails_its_test_too(tmp_path: Path) -> None:
     printed = run_tests(
         tmp_path,
