@@ -1,6 +1,6 @@
 """Check the types of programs as users write them: ``python -m tools.program_types``, a part of ``make typecheck``.
 
-pyright, strict, reads the program of the README, every example, what `dra-infra init` writes, and `tests/typing`, with dra-infra as an
+pyright, strict, reads the program of the README, every example, what `dra-infra init` writes, `tests/styles` and `tests/typing`, with dra-infra as an
 installed package. mypy needs more than 14 GB for the vendor's typed resources in such programs, and reads `tests/typing` alone.
 """
 
@@ -41,7 +41,11 @@ def write_programs(root: Path, folder: Path) -> None:
     """Write the programs into *folder*, below the names that they have in *root*."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     (folder / "README.py").write_text("\n".join(_PYTHON.findall(readme)), encoding="utf-8")
-    for file in [*root.glob("examples/*/**/*.py"), *root.glob("tests/typing/*.py")]:
+    for file in [
+        *root.glob("examples/*/**/*.py"),
+        *root.glob("tests/styles/**/*.py"),
+        *root.glob("tests/typing/*.py"),
+    ]:
         copy = folder / file.relative_to(root)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)

@@ -1,0 +1,5 @@
+from training import Training
+
+GPUS = 2
+
+Training("train", GPUS)
