@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from dra_infra.kubernetes.api.manifests import plain_text
 from dra_infra.program_objects import SECRET, UNKNOWN
 from tools.cluster import Api, ApiError
 
@@ -30,6 +32,9 @@ CRDS = {
 }
 """Folder of the test data with the definitions of a driver line; the last one is what became 0.5."""
 
+_MARKER = re.compile(
+    "|".join(rf"{re.escape(plain_text(each))}(?: \([^)\"]*\))?" for each in (UNKNOWN, SECRET))
+)
 _SECONDS = 120.0
 
 DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
@@ -37,9 +42,8 @@ DEFINITION = "apiextensions.k8s.io/v1/CustomResourceDefinition"
 
 def known(manifest: Mapping[str, Any]) -> Manifest:
     """*manifest* with something that fits for each value that is not known yet."""
-    text = json.dumps(manifest, ensure_ascii=False)
-    for marker in (UNKNOWN, SECRET):
-        text = text.replace(json.dumps(marker)[1:-1], UID)
+    # The name of a claim says besides whose it is.
+    text = _MARKER.sub(UID, json.dumps(manifest, ensure_ascii=False))
     found: Manifest = json.loads(text)
     return found
 
