@@ -181,3 +181,40 @@ def test_a_target_that_is_a_component_leaves_its_object_unless_dependents_are_as
         return labels["team"]
 
     assert [label_after(), label_after("--target-dependents")] == ["a", "b"]
+
+
+def test_a_count_that_is_an_output_makes_the_object_of_the_number(lab: Lab, cluster_api: Api) -> None:
+    lab.up(program(count=2))
+    (name,) = templates(cluster_api, lab)
+    lab.write(program().replace("count=1", "count=pulumi.Output.from_input(2.0)"))
+
+    lab.stack.preview("--expect-no-changes").check()
+
+    assert list(templates(cluster_api, lab)) == [name]
+
+
+def test_a_count_that_is_known_after_up_is_judged_by_up(lab: Lab, cluster_api: Api) -> None:
+    lab.write(program(before=LATER).replace("count=1", "count=later(99)"))
+
+    preview, up = lab.stack.preview(), lab.stack.up()
+
+    assert (preview.exit_code, up.exit_code) == (0, 1)
+    assert "too-many-devices" in up.text
+    assert not templates(cluster_api, lab)
+
+
+def test_the_name_of_a_claim_that_is_known_after_up_reaches_its_pods(lab: Lab, cluster_api: Api) -> None:
+    name = 'object_name=later("gpus-late"), namespace=NAMESPACE'
+    pod = (
+        'pulumi.export("claim", gpus.object_name)\n'
+        'metadata = {"name": "pod", "namespace": NAMESPACE, "annotations": {"pulumi.com/skipAwait": "true"}}\n'
+        'spec = {"containers": [{"name": "main", "image": "registry.example/main:1"}]}\n'
+        'k8s.core.v1.Pod("pod", metadata=metadata, spec=gpus.attach(spec))\n'
+    )
+    lab.write(program(before=LATER, more=name) + pod)
+
+    lab.stack.up().check()
+
+    assert list(templates(cluster_api, lab)) == ["gpus-late"]
+    (found,) = cluster_api.list("v1/Pod", namespace=lab.namespace)
+    assert found["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] == "gpus-late"
