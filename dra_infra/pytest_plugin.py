@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+import dra_infra as dra
+
 if TYPE_CHECKING:
     from dra_infra.errors import Problem
+
+
+_REPORT: Final = "dra_infra.components.report"
+"""The module of what components report. pytest starts without it, and without Pulumi."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -25,22 +31,19 @@ def pytest_pyfunc_call() -> Generator[None, Any, Any]:
         _left_over()
         raise
     if left := _left_over():
-        from dra_infra.components.report import RefusedComponentsError, render
-
-        raise RefusedComponentsError(render(left))
+        report = sys.modules[_REPORT]
+        raise report.RefusedComponentsError(report.render(left))
     return result
 
 
 def _left_over() -> list[Problem]:
-    """Problems of the test that nobody has raised; looked for only where a component was made."""
-    module = sys.modules.get("dra_infra.components.report")
-    return [] if module is None else list(module.take_unraised())
+    """Return problems of the test that nobody has raised; it looks only where a component was made."""
+    report = sys.modules.get(_REPORT)
+    return [] if report is None else list(report.take_unraised())
 
 
 @pytest.fixture
 def dra_problems() -> Iterator[list[Problem]]:
     """What components report in this test, as `dra_infra.testing.problems` collects it; the test does not fail for it."""
-    from dra_infra.testing import problems
-
-    with problems() as found:
+    with dra.testing.problems() as found:
         yield found
