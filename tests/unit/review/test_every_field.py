@@ -34,7 +34,8 @@ CALLED = {
 """Fields that JSON calls something else."""
 
 ELSEWHERE = {
-    Review: {"before", "after", "policies"},  # by workload; the fleet is that of the head; policies are the engine's
+    # By workload; the fleet is that of the head; policies are the engine's; where places begin is for code scanning.
+    Review: {"before", "after", "policies", "folder"},
     Change: {"before", "after"},  # the diff, and what both sides are called
     Danger: set(),
     WorkloadReview: {"reasons"},  # of each side

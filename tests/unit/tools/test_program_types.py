@@ -23,9 +23,11 @@ def test_the_programs_are_those_of_the_readme_the_examples_new_projects_and_the_
     write_programs(ROOT, tmp_path)
     written = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.py")}
     examples = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("examples/*/**/*.py")}
-    assert len(examples) > 10
+    styles = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("tests/styles/**/*.py")}
+    assert min(len(examples), len(styles)) > 10
     assert written == {
         *examples,
+        *styles,
         *("README.py", "tests/typing/public_api.py"),
         *("init/__main__.py", "init/tests/test_gpus.py"),
         *("init-example/__main__.py", "init-example/tests/test_gpus.py"),
