@@ -242,9 +242,11 @@ class DeviceChecks:
 
     def _describe_capacity(self, wanted: Wanted, published: Published) -> str:
         capacities = published.device.capacity or {}
-        for name, amount in wanted.capacity.items():
+        # As upstream: what is absent decides before any amount is computed, and 1.37 cannot compute each.
+        for name in wanted.capacity:
             if name not in capacities:
                 return f"{name} is absent"
+        for name, amount in wanted.capacity.items():
             if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
                 return refuse_share(name, amount, capacities[name], self._variant)
         return "what a request takes by default does not fit the device"

@@ -18,12 +18,15 @@ from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
 
 CASES = 250
 
+ONCE_WRONG = {"1.37": (22552827,)}
+"""Seeds of draws of `make explore` that failed, by minor: one capacity was absent, and the amount of another cannot be computed."""
+
 
 @pytest.mark.draws
 @pytest.mark.parametrize("minor", MINORS)
 def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
     seen = 0
-    for seed in draws.seeds(CASES):
+    for seed in (*draws.seeds(CASES), *ONCE_WRONG.get(minor, ())):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         cluster = cluster_of(case)
         claims = claims_of(case)
@@ -47,7 +50,7 @@ def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_refusal_has_a_reason(minor):
     codes = set()
-    for seed in draws.seeds(CASES):
+    for seed in (*draws.seeds(CASES), *ONCE_WRONG.get(minor, ())):
         case = draw_case(random.Random(f"{minor} {seed}"), minor)  # noqa: S311  (not for secrets)
         cluster = cluster_of(case)
         claims = claims_of(case)
