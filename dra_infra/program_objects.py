@@ -153,7 +153,7 @@ class NotSeen:
 
     @property
     def hides_objects(self) -> bool:
-        """True where objects of the program are missing, so that nobody can say that nothing changes."""
+        """True if objects of the program are missing here. Then no report may say that nothing changes."""
         # Of a Helm release, whose values may be secret, nothing but its objects is looked for.
         return self.reason.startswith(NOT_EXPANDED) or self.what.startswith("kubernetes:helm.sh/")
 
@@ -181,7 +181,7 @@ class Program:
     resources: tuple[str, ...] = ()
     """URNs of every registered resource, components included, sorted."""
     options: Mapping[str, ResourceOptions] = field(default_factory=dict, hash=False)
-    """What the program asks of the engine for resources, by URN, where it asks for anything."""
+    """The resource options of resources that have any, by URN."""
     pins: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Releases of packages that the project's lock and requirement files pin, by name, as far as they decide bytes."""
     elsewhere: tuple[str, ...] = ()

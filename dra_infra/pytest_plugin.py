@@ -1,4 +1,4 @@
-"""What pytest loads with this package: tests under `pulumi.runtime.set_mocks` fail for components with problems.
+"""The pytest plugin: a test under `pulumi.runtime.set_mocks` fails if its components have problems.
 
 A constructor raises nothing. `pulumi.runtime.test` raises what components reported, at its end; a test without it would pass for a
 program that `pulumi up` refuses. The fixture `dra_problems` is for tests that want to see the problems.
@@ -37,13 +37,13 @@ def pytest_pyfunc_call() -> Generator[None, Any, Any]:
 
 
 def _left_over() -> list[Problem]:
-    """Return problems of the test that nobody has raised; it looks only where a component was made."""
+    """Return the problems of the test that were not raised; without a component there is nothing to look for."""
     report = sys.modules.get(_REPORT)
     return [] if report is None else list(report.take_unraised())
 
 
 @pytest.fixture
 def dra_problems() -> Iterator[list[Problem]]:
-    """What components report in this test, as `dra_infra.testing.problems` collects it; the test does not fail for it."""
+    """Collect the problems of components, as `dra_infra.testing.problems` does; they do not fail the test."""
     with dra.testing.problems() as found:
         yield found

@@ -1,4 +1,4 @@
-"""What a program asks of the engine for a resource beside its inputs, and which resource of the base it is.
+"""Resource options, and which resource of the base a resource is by its aliases.
 
 The rules are those of the engine: `pkg/resource/deploy/step_generator.go` (aliases, `getOldResource`) and
 `inheritFromParent` in `source_eval.go`.
@@ -109,11 +109,11 @@ def match_by_alias(
         if urn in found or urn in chain or len(chain) > _DEEPEST:
             return found.get(urn)
         chain.append(urn)
-        asked = options.get(urn, NO_OPTIONS)
-        if asked.parent:
-            match(asked.parent)
+        own = options.get(urn, NO_OPTIONS)
+        if own.parent:
+            match(own.parent)
         if _without_version_of(urn) not in former:
-            candidates = (_without_version_of(alias) for alias in _aliases_of(urn, asked, match))
+            candidates = (_without_version_of(alias) for alias in _aliases_of(urn, own, match))
             alias = next((former[each] for each in candidates if each in former), None)
             if alias is not None:
                 found[urn] = alias

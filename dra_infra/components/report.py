@@ -166,11 +166,11 @@ def take_unraised() -> list[Problem]:
     run = _run()
     if not isinstance(get_monitor(), MockMonitor):
         return []
-    left = [each for each in run.problems[run.raised :] if each.severity == "error"]
+    unraised = [each for each in run.problems[run.raised :] if each.severity == "error"]
     run.raised = len(run.problems)
     run.will_fail = False
     run.tests += 1
-    return left
+    return unraised
 
 
 def render(problems: Sequence[Problem]) -> str:

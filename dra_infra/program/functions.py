@@ -29,20 +29,62 @@ _URLS: Final = ("http://", "https://", "oci://", "git@", "github.com/")
 
 _GROUPS: Final = frozenset(
     {
-        *("", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps"),
-        *("autoscaling", "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io"),
-        *("events.k8s.io", "extensions", "flowcontrol.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io"),
-        *("policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io"),
+        "",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "apps",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "extensions",
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
     }
 )
 """API groups of Kubernetes itself."""
 _NAMESPACED: Final = frozenset(
     {
-        *("Binding", "ConfigMap", "ControllerRevision", "CronJob", "CSIStorageCapacity", "DaemonSet"),
-        *("Deployment", "Endpoints", "EndpointSlice", "Event", "HorizontalPodAutoscaler", "Ingress", "Job"),
-        *("Lease", "LimitRange", "NetworkPolicy", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget"),
-        *("PodTemplate", "ReplicaSet", "ReplicationController", "ResourceClaim", "ResourceClaimTemplate"),
-        *("ResourceQuota", "Role", "RoleBinding", "Secret", "Service", "ServiceAccount", "StatefulSet"),
+        "Binding",
+        "ConfigMap",
+        "ControllerRevision",
+        "CronJob",
+        "CSIStorageCapacity",
+        "DaemonSet",
+        "Deployment",
+        "Endpoints",
+        "EndpointSlice",
+        "Event",
+        "HorizontalPodAutoscaler",
+        "Ingress",
+        "Job",
+        "Lease",
+        "LimitRange",
+        "NetworkPolicy",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodDisruptionBudget",
+        "PodTemplate",
+        "ReplicaSet",
+        "ReplicationController",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceQuota",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "StatefulSet",
     }
 )
 """Kinds of those groups that have a namespace (pulumi-kubernetes, `provider/pkg/kinds/kinds.go`)."""
@@ -54,7 +96,7 @@ class NotExpandedError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProviderSettings:
-    """What a provider knows beside the arguments of a function or component.
+    """Settings of a provider that functions and components use.
 
     Args:
         folder: Where paths of the program begin.
@@ -143,7 +185,7 @@ def _with_namespace(
     Args:
         objects: The objects.
         namespace: What they get.
-        others: Whether kinds that nobody knows here get it too. A cluster would know them.
+        others: Whether kinds of unknown scope get it too.
     """
     objects = [*objects]
     scopes = {

@@ -248,8 +248,8 @@ class Monitor:
         group = api_version if "/" in api_version else f"core/{api_version}"
         type_ = f"{_KUBERNETES}{group}:{manifest.get('kind')}"
         name = name_of_child(holder.name, holder.inputs, manifest)
-        asked = holder.options
-        has_aliases = bool(asked.aliases or asked.parent)
+        options = holder.options
+        has_aliases = bool(options.aliases or options.parent)
         return Registration(
             urn=self._make_urn(holder.urn, type_, name),
             type=type_,
@@ -260,9 +260,9 @@ class Monitor:
             remote=False,
             options=ResourceOptions(
                 parent=holder.urn if has_aliases else "",
-                protect=asked.protect,
-                retain_on_delete=asked.retain_on_delete or is_kept(holder.type, manifest),
-                deleted_with=asked.deleted_with,
+                protect=options.protect,
+                retain_on_delete=options.retain_on_delete or is_kept(holder.type, manifest),
+                deleted_with=options.deleted_with,
             ),
             place=holder.place,
             component=holder.component,
@@ -320,7 +320,7 @@ class Monitor:
         self._note(request.type, request.name, "it is read from a cluster: nothing but its name is known")
 
     def Invoke(self, request: Any) -> resource_pb2.ResourceInvokeResponse:  # noqa: N802
-        """What stands in for a function's result, or what it makes of files of the project; every other result is unknown."""
+        """Answer with a stand-in for the function's result, or with what the function makes of files; all else is unknown."""
         self._check_provider(request.tok, request.provider, request.tok, self._find_place(request))
         response = resource_pb2.ResourceInvokeResponse()
         result, file = self.stand_ins.functions.get(request.tok, (None, ""))

@@ -255,8 +255,8 @@ def _wrong(program: Program) -> Iterator[str]:
     if len(program.objects) > MAX_OBJECTS or len(program.releases) > MAX_OBJECTS:
         yield f"more than {MAX_OBJECTS:,} objects"
     yield from _wrong_settings(program)
-    asked = program.options
-    urns = (*program.resources, *asked, *(each.parent for each in asked.values() if each.parent))
+    options = program.options
+    urns = (*program.resources, *options, *(each.parent for each in options.values() if each.parent))
     if any(len(urn.split("::", _URN_PARTS - 1)) != _URN_PARTS for urn in urns):
         yield "resources: a URN that is none"
     resources: tuple[ProgramObject | ProgramRelease, ...] = (*program.objects, *program.releases)

@@ -14,7 +14,7 @@ third of a run went into these:
 - `create_urn` makes eight Outputs from three texts, for a URN that only counts where there is no engine;
 - `log.debug` makes a message that the engine drops.
 
-A fourth gives results of functions that nobody calls here fields that are not known, in place of nothing
+A fourth gives unknown fields, and not nothing, to results of provider functions, which are not called here
 (`dra_infra.program.unknown_results`).
 
 The first two names are private to the SDK's runtime. One that is not there, or takes other parameters than those

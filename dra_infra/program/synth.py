@@ -235,8 +235,8 @@ def _collect(
                     )
                 )
             continue
-        asked = registration.options
-        delete_first = asked.delete_before_replace and "spec" in asked.replace_on_changes
+        options = registration.options
+        delete_first = options.delete_before_replace and "spec" in options.replace_on_changes
         objects.append(
             ProgramObject(
                 urn=registration.urn,

@@ -1,4 +1,4 @@
-"""Results of functions of providers that nobody called: typed as the function's result is, with fields that are not known.
+"""Results of provider functions that are not called: they have the type of the result, and their fields are not known.
 
 The direct form of a function, `aws.get_caller_identity()`, gives plain values. Each is a text that the monitor knows again, wherever
 the program puts it.

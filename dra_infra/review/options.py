@@ -48,15 +48,16 @@ def with_ignored_changes(base: Program, head: Program) -> Program:
     )
 
 
-def _with_ignored(before: ProgramObject, after: ProgramObject, asked: ResourceOptions) -> ProgramObject:
-    paths = [path for text in asked.ignore_changes if (path := parse_path(text)) is not None]
+def _with_ignored(before: ProgramObject, after: ProgramObject, options: ResourceOptions) -> ProgramObject:
+    paths = [path for text in options.ignore_changes if (path := parse_path(text)) is not None]
     if not paths:
         return after
+    former = copy.deepcopy(dict(before.manifest))
     manifest = copy.deepcopy(dict(after.manifest))
     for path in paths:
-        reset(path, copy.deepcopy(dict(before.manifest)), manifest)
+        reset(path, former, manifest)
     kept = replace(after, manifest=manifest)
-    return after if find_replacing(before, kept, asked) else kept
+    return after if find_replacing(before, kept, options) else kept
 
 
 def find_staying(changes: Iterable[Change], base: Program) -> Iterator[ProgramObject]:
@@ -95,8 +96,8 @@ def _find_protected_deletions(changes: Sequence[Change], base: Program, kept: se
     # Objects whose type has another version now are no deletions.
     deleted = [
         urn
-        for urn, asked in base.options.items()
-        if asked.protect and (urn in gone or (urn not in objects and urn not in kept))
+        for urn, options in base.options.items()
+        if options.protect and (urn in gone or (urn not in objects and urn not in kept))
     ]
     types = [_types(urn) for urn in deleted]
     for urn in deleted:
@@ -216,30 +217,30 @@ def _describe_steps(changes: Sequence[Change], base: Program, head: Program) -> 
     moving = {change.urn: change for change in changes}
     deleted = {each.before.urn for each in changes if each.action == "deleted" and each.before}
     for change in changes:
-        asked = _of(head if change.after else base, change.urn)
+        options = _of(head if change.after else base, change.urn)
         ref = str(change.ref)
         if change.before is not None and _of(base, change.before.urn).retain_on_delete:
             if change.action == "retained":
                 yield "retain_on_delete: {} leaves the stack and stays in the cluster.", ref
             elif change.action == "replaced" and change.old_ref is not None:
                 yield "retain_on_delete: the old {} stays in the cluster.", str(change.old_ref)
-        if change.action == "deleted" and asked.deleted_with in deleted:
-            taker = _plain(str(moving[asked.deleted_with].ref))
+        if change.action == "deleted" and options.deleted_with in deleted:
+            taker = _plain(str(moving[options.deleted_with].ref))
             yield f"deleted_with: {{}} is not deleted by itself, it goes with {taker}.", ref
-        for urn in asked.depends_on:
+        for urn in options.depends_on:
             if urn in moving and (change.after is None) == (moving[urn].after is None):
                 other = _plain(str(moving[urn].ref))
                 order = "goes before" if change.after is None else "waits for"
                 yield f"depends_on: {{}} {order} {other}.", ref
-        for step, limit in asked.custom_timeouts:
+        for step, limit in options.custom_timeouts:
             if step in _STEPS[change.action]:
                 yield f"custom_timeouts: `pulumi up` waits up to {_plain(limit)} for the {step} of {{}}.", ref
 
 
 def _describe_new_options(base: Program, head: Program) -> Iterator[tuple[str, str]]:
     """Yield where protection and retention change: they count from the next `pulumi up` on."""
-    asked = (*base.options.values(), *head.options.values())
-    if not any(each.protect or each.retain_on_delete for each in asked):
+    all_options = (*base.options.values(), *head.options.values())
+    if not any(each.protect or each.retain_on_delete for each in all_options):
         return
     for before, after in pair_objects(base, head):
         if before is None or after is None:

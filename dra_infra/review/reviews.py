@@ -289,8 +289,10 @@ def review(
     joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
     changes = joined.changes
     staying = tuple(find_staying(changes, base))
-    there = replace(head, objects=(*head.objects, *staying)) if staying else head
-    compared = Comparison.of(changes, base, there, running=running, before=before, after=after, kinds=kinds)
+    in_cluster = replace(head, objects=(*head.objects, *staying)) if staying else head
+    compared = Comparison.of(
+        changes, base, in_cluster, running=running, before=before, after=after, kinds=kinds
+    )
     workloads = tuple(each for each in _find_workloads(compared) if each.owner.whole not in lacking)
     unplaced = _find_why_unplaced(compared)
     found = find_dangers(compared)

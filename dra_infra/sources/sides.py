@@ -184,7 +184,7 @@ def read_sides(
         opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
         in_force=made.in_force,
         base_failure=None if failure is None else mask.problem(failure),
-        folder=_find_folder_of_places(source),
+        folder=_find_folder_of_places(source, repository),
     )
 
 
@@ -535,13 +535,15 @@ def _top_of(root: Path) -> Path:
     return root
 
 
-def _find_folder_of_places(source: Source) -> str:
+def _find_folder_of_places(source: Source, repository: Repository | None) -> str:
     """Return the folder that places are relative to: of a program its own, else the one that the path was typed in."""
     start = source.root if source.kind == "program" else Path.cwd()
     if start.suffix == ".py":
         start = start.parent
-    folder = os.path.relpath(start.resolve(), _top_of(start).resolve())
-    return "" if folder == "." else Path(folder).as_posix()
+    top = repository.top if repository else _top_of(start)
+    folder = os.path.relpath(start.resolve(), top.resolve())
+    # From above the repository places name its folder themselves.
+    return "" if folder == "." or folder.startswith("..") else Path(folder).as_posix()
 
 
 def existing(source: Source) -> Path:
