@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
+from pulumi.runtime import rpc
 
 import dra_infra as dra
 from dra_infra.components.component import Component
@@ -82,6 +83,15 @@ def assert_recorded(file: Path, now: Mapping[str, Sequence[str]], advice: str = 
         recorded = {component: recorded.get(component, list(lines)) for component, lines in now.items()}
         file.write_text("".join(f"{line}\n" for lines in recorded.values() for line in lines))
     assert recorded == now, advice
+
+
+def unknown() -> pulumi.Output[Any]:
+    """What a preview knows of a resource that is not there yet."""
+
+    async def value(of: Any) -> Any:
+        return of
+
+    return pulumi.Output(set(), value(rpc.UNKNOWN), value(False))
 
 
 class Registered:

@@ -16,17 +16,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import Marker, is_marker, plain_text
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program_objects import UNKNOWN
-from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run
-
-
-def unknown() -> pulumi.Output[Any]:
-    """What a preview knows of a resource that is not there yet."""
-
-    async def value(of: Any) -> Any:
-        return of
-
-    return pulumi.Output(set(), value(rpc.UNKNOWN), value(False))
-
+from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run, unknown
 
 SAMPLES: dict[str, Any] = {"namespace": "ml", "object_name": "mine"}
 """Values for the arguments that may be Outputs, by name; the rest is mappings of labels."""

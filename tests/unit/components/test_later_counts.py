@@ -7,22 +7,12 @@ from typing import Any
 
 import pulumi
 import pytest
-from pulumi.runtime import rpc
 
 import dra_infra as dra
 from dra_infra.program_objects import UNKNOWN
-from tests.unit.components.family import run
+from tests.unit.components.family import run, unknown
 
 Body = Callable[[Any], Any]
-
-
-def unknown() -> pulumi.Output[Any]:
-    """What a preview knows of a resource that is not there yet."""
-
-    async def value(of: Any) -> Any:
-        return of
-
-    return pulumi.Output(set(), value(rpc.UNKNOWN), value(False))
 
 
 def one(count: Any) -> Any:
