@@ -1,6 +1,7 @@
-"""Arguments that components take as keywords of a TypedDict: those of all claims, and those of each installation.
+"""Arguments that constructors take as keywords of a TypedDict: those of all claims, and those of each part of a platform.
 
-The latter are also entries of `GpuPlatform(driver={...})`.
+A part is an installation that `GpuPlatform(driver={...})` describes by a mapping. `public_arguments.py` has the TypedDicts for users,
+with all arguments of each component. It imports the components, so they cannot use it.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class InstallationArgs(TypedDict, total=False):
     atomic: bool
 
 
-class DraDriverArgs(InstallationArgs, total=False):
-    """The arguments of `DraDriver`, which says what each is."""
+class DraDriverPart(InstallationArgs, total=False):
+    """The arguments of `DraDriver` without `operator`, `target` and `opts`; its docstring describes them."""
 
     gpus: bool
     compute_domains: bool
@@ -86,8 +87,8 @@ class DraDriverArgs(InstallationArgs, total=False):
     kernel_driver: str
 
 
-class GpuOperatorArgs(InstallationArgs, total=False):
-    """The arguments of `GpuOperator`, which says what each is."""
+class GpuOperatorPart(InstallationArgs, total=False):
+    """The arguments of `GpuOperator` without `target` and `opts`; its docstring describes them."""
 
     device_plugin: bool
     driver: bool
@@ -117,8 +118,8 @@ class GpuOperatorArgs(InstallationArgs, total=False):
     upgrade_crds: bool
 
 
-class ExampleDriverArgs(InstallationArgs, total=False):
-    """The arguments of `ExampleDriver`, which says what each is."""
+class ExampleDriverPart(InstallationArgs, total=False):
+    """The arguments of `ExampleDriver` without `target` and `opts`; its docstring describes them."""
 
     profile: Literal["gpu", "cpu", "net"]
     driver_name: pulumi.Input[str]
@@ -136,8 +137,8 @@ class ExampleDriverArgs(InstallationArgs, total=False):
     allow_default_namespace: bool
 
 
-class NodePluginArgs(TypedDict, total=False):
-    """The arguments of `NodePlugin`, which says what each is."""
+class NodePluginPart(TypedDict, total=False):
+    """The arguments of `NodePlugin` without `target` and `opts`; its docstring describes them."""
 
     back_end: Literal["sim", "nvml"]
     fleet: str

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import pulumi
 
-from dra_infra.components.arguments import NodePluginArgs, takes
+from dra_infra.components.arguments import NodePluginPart, takes
 from dra_infra.components.component import Component, reports_unknown_arguments
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.platform_charts import InstalledClass, InstalledClasses, joined, make_namespace
@@ -79,14 +79,14 @@ class NodePlugin(Component):
     device_classes: Mapping[str, InstalledClass]
 
     @reports_unknown_arguments
-    @takes(NodePluginArgs)
+    @takes(NodePluginPart)
     def __init__(
         self,
         name: str,
         *,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-        **arguments: Unpack[NodePluginArgs],
+        **arguments: Unpack[NodePluginPart],
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
         self.driver_name, self.namespace, self.device_classes = "", "", InstalledClasses()

@@ -9,10 +9,10 @@ from typing import Any, Final, Literal
 import pulumi
 
 from dra_infra.components.arguments import (
-    DraDriverArgs,
-    ExampleDriverArgs,
-    GpuOperatorArgs,
-    NodePluginArgs,
+    DraDriverPart,
+    ExampleDriverPart,
+    GpuOperatorPart,
+    NodePluginPart,
 )
 from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.node_plugin import classes_of, make_objects
@@ -83,10 +83,10 @@ class GpuPlatform(ChartComponent):
         name: str,
         *,
         platform: PlatformName | None = None,
-        driver: DraDriverArgs | str | bool | None = True,
-        operator: GpuOperatorArgs | str | bool | None = None,
-        example: ExampleDriverArgs | str | bool | None = None,
-        node_plugin: NodePluginArgs | Literal["sim", "nvml"] | None = None,
+        driver: DraDriverPart | str | bool | None = True,
+        operator: GpuOperatorPart | str | bool | None = None,
+        example: ExampleDriverPart | str | bool | None = None,
+        node_plugin: NodePluginPart | Literal["sim", "nvml"] | None = None,
         gpu_pools: Mapping[str, Mapping[str, str]] | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import pulumi
 
-from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs, takes
+from dra_infra.components.arguments import DraDriverPart, ExampleDriverPart, GpuOperatorPart, takes
 from dra_infra.components.component import present, reports_unknown_arguments
 from dra_infra.components.platform_charts import ChartComponent, InstalledClass, InstalledClasses
 from dra_infra.components.secret_arguments import refusals_of
@@ -126,14 +126,14 @@ class GpuOperator(ChartInstallation):
     """
 
     @reports_unknown_arguments
-    @takes(GpuOperatorArgs)
+    @takes(GpuOperatorPart)
     def __init__(
         self,
         name: str,
         *,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-        **arguments: Unpack[GpuOperatorArgs],
+        **arguments: Unpack[GpuOperatorPart],
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
         self._make(arguments, lambda given: compile_operator(given, target=self.target))
@@ -201,7 +201,7 @@ class DraDriver(ChartInstallation):
     """
 
     @reports_unknown_arguments
-    @takes(DraDriverArgs)
+    @takes(DraDriverPart)
     def __init__(
         self,
         name: str,
@@ -209,7 +209,7 @@ class DraDriver(ChartInstallation):
         operator: GpuOperator | None = None,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-        **arguments: Unpack[DraDriverArgs],
+        **arguments: Unpack[DraDriverPart],
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
         # Hidden from users, not from the driver that is checked together with it.
@@ -274,14 +274,14 @@ class ExampleDriver(ChartInstallation):
     """
 
     @reports_unknown_arguments
-    @takes(ExampleDriverArgs)
+    @takes(ExampleDriverPart)
     def __init__(
         self,
         name: str,
         *,
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
-        **arguments: Unpack[ExampleDriverArgs],
+        **arguments: Unpack[ExampleDriverPart],
     ) -> None:
         super().__init__(name, inputs={}, target=target, opts=opts)
         self._make(arguments, lambda given: compile_example_driver(given, target=self.target))

@@ -6,7 +6,7 @@ import pulumi
 import pytest
 
 import dra_infra as dra
-from dra_infra.components.arguments import NodePluginArgs
+from dra_infra.components.arguments import NodePluginPart
 from dra_infra.errors import ProgramError
 from dra_infra.plugin.command.settings import all_settings
 from dra_infra.program.synth import synth_function
@@ -47,7 +47,7 @@ def problems(body: Any) -> list[tuple[str, str]]:
 
 
 def test_every_argument_is_checked():
-    assert set(NodePluginArgs.__annotations__) == set(_CHECKS)
+    assert set(NodePluginPart.__annotations__) == set(_CHECKS)
 
 
 def test_every_setting_of_the_plugin_has_an_argument_or_follows():

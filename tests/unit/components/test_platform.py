@@ -11,7 +11,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.platforms import chart_rules
-from dra_infra.components.arguments import DraDriverArgs, ExampleDriverArgs, GpuOperatorArgs
+from dra_infra.components.arguments import DraDriverPart, ExampleDriverPart, GpuOperatorPart
 from dra_infra.components.report import judged_at_end
 from dra_infra.errors import ProgramError
 from dra_infra.program.monitor import Monitor
@@ -455,15 +455,15 @@ def test_the_target_of_the_parent_counts():
 
 def test_the_arguments_of_components_are_those_of_the_tables():
     driver = {*chart_rules("NVIDIA DRA driver").arguments, *SHARED, *DRIVER_EXTRA}
-    assert set(DraDriverArgs.__annotations__) == driver
+    assert set(DraDriverPart.__annotations__) == driver
     operator = {*chart_rules("GPU Operator").arguments, *SHARED, *OPERATOR_EXTRA}
-    assert set(GpuOperatorArgs.__annotations__) == operator
-    assert set(ExampleDriverArgs.__annotations__) == {*chart_rules("DRA example driver").arguments, *SHARED}
+    assert set(GpuOperatorPart.__annotations__) == operator
+    assert set(ExampleDriverPart.__annotations__) == {*chart_rules("DRA example driver").arguments, *SHARED}
 
 
 @pytest.mark.parametrize("component", [dra.DraDriver, dra.GpuOperator, dra.ExampleDriver])
 def test_every_argument_is_described(component: Any):
-    own = {"DraDriver": DraDriverArgs, "GpuOperator": GpuOperatorArgs, "ExampleDriver": ExampleDriverArgs}[
+    own = {"DraDriver": DraDriverPart, "GpuOperator": GpuOperatorPart, "ExampleDriver": ExampleDriverPart}[
         component.__name__
     ]
     shared = set() if component is dra.DraDriver else set(SHARED) - {"version"}
