@@ -38,6 +38,23 @@ if TYPE_CHECKING:
     from dra_infra.components.platform_drivers import DraDriver as DraDriver
     from dra_infra.components.platform_drivers import ExampleDriver as ExampleDriver
     from dra_infra.components.platform_drivers import GpuOperator as GpuOperator
+    from dra_infra.components.public_arguments import DeviceTaintArgs as DeviceTaintArgs
+    from dra_infra.components.public_arguments import DraDriverArgs as DraDriverArgs
+    from dra_infra.components.public_arguments import ExampleDriverArgs as ExampleDriverArgs
+    from dra_infra.components.public_arguments import GpuClaimArgs as GpuClaimArgs
+    from dra_infra.components.public_arguments import GpuClaimTemplateArgs as GpuClaimTemplateArgs
+    from dra_infra.components.public_arguments import GpuDeviceClassArgs as GpuDeviceClassArgs
+    from dra_infra.components.public_arguments import GpuGuardrailsArgs as GpuGuardrailsArgs
+    from dra_infra.components.public_arguments import GpuMonitoringArgs as GpuMonitoringArgs
+    from dra_infra.components.public_arguments import GpuOperatorArgs as GpuOperatorArgs
+    from dra_infra.components.public_arguments import GpuPlatformArgs as GpuPlatformArgs
+    from dra_infra.components.public_arguments import GpuRolesArgs as GpuRolesArgs
+    from dra_infra.components.public_arguments import GpuTenantArgs as GpuTenantArgs
+    from dra_infra.components.public_arguments import KueueQueueArgs as KueueQueueArgs
+    from dra_infra.components.public_arguments import MigPartitionArgs as MigPartitionArgs
+    from dra_infra.components.public_arguments import NodePluginArgs as NodePluginArgs
+    from dra_infra.components.public_arguments import NvlinkGroupArgs as NvlinkGroupArgs
+    from dra_infra.components.public_arguments import SharedGpuArgs as SharedGpuArgs
     from dra_infra.components.queues import KueueQueue as KueueQueue
     from dra_infra.components.roles import GpuRoles as GpuRoles
     from dra_infra.components.shared_gpus import SharedGpu as SharedGpu
@@ -128,6 +145,13 @@ _HOMES = {
     "validate": "dra_infra.advice.objects",
     "version": "dra_infra.selectors.any_attribute",
     "with_capabilities": "dra_infra.specs.products",
+}
+
+# The arguments of each component, as a TypedDict. `make golden` writes that module.
+_HOMES |= {
+    f"{name}Args": "dra_infra.components.public_arguments"
+    for name, home in _HOMES.items()
+    if home.startswith("dra_infra.components.")
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605  (the table is the source)

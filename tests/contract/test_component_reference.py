@@ -77,7 +77,7 @@ def test_the_reference_has_every_component_record_and_table():
 
 def test_every_public_class_is_in_one_of_the_lists():
     classes = {name for name in dra.__all__ if isinstance(getattr(dra, name), type)}
-    listed = {*COMPONENTS, *RECORDS, *CONFIGS}
+    listed = {*COMPONENTS, *(f"{name}Args" for name in COMPONENTS), *RECORDS, *CONFIGS}
     assert classes - listed == {"ClassRef", "ClusterTarget", "DeviceConfig", "Problem", "Selector"}
 
 

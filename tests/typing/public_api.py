@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, assert_type
+from typing import Any, Unpack, assert_type
 
 import pulumi
 import pulumi_kubernetes as k8s
@@ -69,6 +69,43 @@ dra.GpuPlatform("p", platform="aks", driver={"compute_domain": False})  # type: 
 dra.GpuOperator("o", device_plugins=False)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 dra.DraDriver("d", imex_mode="driver")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 dra.ExampleDriver("e", devices_per_node="four")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def team_claim(name: str, **arguments: Unpack[dra.GpuClaimTemplateArgs]) -> dra.GpuClaimTemplate:
+    arguments.setdefault("labels", {"team": "ml"})
+    arguments["lables"] = {"team": "ml"}  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportGeneralTypeIssues]
+    return dra.GpuClaimTemplate(name, **arguments)
+
+
+team_claim("t", device_class=h100, count=4, namespace=pulumi.Output.from_input("ml"))
+team_claim("t", target=dra.ClusterTarget(kubernetes="1.36"), opts=pulumi.ResourceOptions(protect=True))
+team_claim("t", device_class=h100, cuont=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+team_claim("t", device_class=h100, count="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def service_taint(name: str, **arguments: Unpack[dra.DeviceTaintArgs]) -> dra.DeviceTaint:
+    return dra.DeviceTaint(name, **arguments)
+
+
+service_taint("t", key="example.com/service", pool="node-7")
+service_taint("t", pool="node-7")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
+def team_group(name: str, **arguments: Unpack[dra.NvlinkGroupArgs]) -> dra.NvlinkGroup:
+    return dra.NvlinkGroup(name, **arguments)
+
+
+def team_driver(name: str, **arguments: Unpack[dra.DraDriverArgs]) -> dra.DraDriver:
+    return dra.DraDriver(name, **arguments)
+
+
+team_driver("d", operator=operator, compute_domains=False, controller_replicas=pulumi.Output.from_input(2))
+driver_of_team: dra.DraDriverArgs = {"version": "0.4.1", "gates": {"TimeSlicingSettings": True}}
+plugin_of_team: dra.NodePluginArgs = {"back_end": "sim", "fleet": "hgx-h100"}
+dra.GpuPlatform("p", driver=driver_of_team, node_plugin=plugin_of_team)
+parts_of_team: dra.GpuPlatformArgs = {"driver": driver_of_team, "operator": "26.7.0", "platform": "aks"}
+dra.GpuPlatform("p", **parts_of_team)
+dra.GpuPlatform("p", operator=driver_of_team)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # These names are not there, and what is not there has no type.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

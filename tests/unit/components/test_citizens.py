@@ -23,7 +23,10 @@ def test_every_component_has_a_row():
     public = {
         name
         for name in dra.__all__
-        if inspect.isclass(found := getattr(dra, name)) and issubclass(found, Component)
+        # The arguments of a new component are public before `make golden` has written them.
+        if not name.endswith("Args")
+        and inspect.isclass(component := getattr(dra, name))
+        and issubclass(component, Component)
     }
     assert public == {made.__name__ for made, _ in FAMILY.values()}, (
         "add a row to tests/unit/components/family.py"
