@@ -77,7 +77,11 @@ def _imports_for(annotation: str, module: str) -> set[str]:
     """Return the imports that an annotation needs, which stands in *module* or in that of the common arguments."""
     known = {**_imports_of(arguments.__name__), **_imports_of(module)}
     names = {node.id for node in ast.walk(ast.parse(annotation)) if isinstance(node, ast.Name)}
-    return {known[name] for name in names if name in known or not hasattr(builtins, name)}
+    unknown = {name for name in names if name not in known and not hasattr(builtins, name)}
+    assert not unknown, (
+        f"{module} has to begin with `from __future__ import annotations`, or import {unknown}"
+    )
+    return {known[name] for name in names if name in known}
 
 
 @cache
