@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeVar
 
 import pulumi
@@ -16,6 +17,7 @@ from dra_infra.catalog.drivers import Pins
 from dra_infra.components.by_hand import note_run_by_hand
 from dra_infra.components.known_outputs import output_of, with_known_texts
 from dra_infra.components.kubernetes_object import KubernetesObject, take_object_options
+from dra_infra.components.registered_inputs import inputs_of
 from dra_infra.components.report import judged_at_end, report, targets_of_run, warn
 from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets, refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
@@ -23,7 +25,6 @@ from dra_infra.program_objects import UNKNOWN
 from dra_infra.specs.arguments import (
     check_driver,
     check_resource_name,
-    is_text,
     unknown_argument,
     wrong_type,
 )
@@ -78,6 +79,7 @@ def reports_unknown_arguments(init: _Init) -> _Init:
         kept = {
             key: with_known_texts(kwargs[key]) for key in kwargs if key in parameters and key not in left_out
         }
+        self._given = kept
         init(self, *(given[:1] or ("unnamed",)), **kept)
 
     return checked  # type: ignore[return-value]  # functools.wraps keeps the signature, which no type can say
@@ -111,6 +113,9 @@ class Component(pulumi.ComponentResource):
     """
 
     resources: Mapping[str, pulumi.Resource]
+    _given: Mapping[str, Any] = MappingProxyType({})
+    """The arguments of the call, without those that no component of the class takes."""
+
     _misspelt: Sequence[Problem] = ()
     """Problems of the call itself, reported before the arguments are looked at."""
 
@@ -120,18 +125,15 @@ class Component(pulumi.ComponentResource):
     _is_abstract: ClassVar[bool] = True
     """Whether the class is none that users make objects of; each class says so of itself."""
 
-    _registered_inputs: ClassVar[tuple[str, ...]] = ()
     _registered_outputs: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(
-        self, name: str, *, inputs: Mapping[str, Any], target: object, opts: pulumi.ResourceOptions | None
-    ) -> None:
+    def __init__(self, name: str, *, target: object, opts: pulumi.ResourceOptions | None) -> None:
         note_run_by_hand()
         self._component_name = name
         refused = check_resource_name(name)
         registered = "unnamed" if refused else name
         opts, self._object_options = take_object_options(self, opts)
-        super().__init__(f"dra-infra:index:{_type_name(self)}", registered, _sendable(inputs), opts)
+        super().__init__(f"dra-infra:index:{_type_name(self)}", registered, inputs_of(self._given), opts)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]
         self._report(refused)
@@ -150,13 +152,7 @@ class Component(pulumi.ComponentResource):
             arguments: All of them, by name.
             plan: Compiles name, arguments and target to a `ComponentPlan`.
         """
-        Component.__init__(
-            self,
-            name,
-            inputs={key: arguments[key] for key in self._registered_inputs},
-            target=arguments["target"],
-            opts=arguments["opts"],
-        )
+        Component.__init__(self, name, target=arguments["target"], opts=arguments["opts"])
         given = {**arguments}
         if "driver_release" in given:
             given["driver_release"] = given["driver_release"] or self._stack_setting("driver")
@@ -343,15 +339,6 @@ def has_outputs(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(has_outputs, value.values()))
     return isinstance(value, (list, tuple)) and any(map(has_outputs, value))
-
-
-def _sendable(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """*inputs* without what is of a wrong type, which is a problem already and could not be registered."""
-    return {
-        key: value
-        for key, value in inputs.items()
-        if isinstance(value, (bool, pulumi.Output)) or (isinstance(value, str) and is_text(value))
-    }
 
 
 def _is_judged(manifest: Mapping[str, Any]) -> bool:

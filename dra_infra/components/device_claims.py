@@ -61,7 +61,7 @@ class DeviceClaimComponent(Component):
 
     def _begin(self, name: str, common: Mapping[str, Any]) -> None:
         """Register the component, with those of its arguments that all claims have."""
-        Component.__init__(self, name, inputs={}, target=common["target"], opts=common["opts"])
+        Component.__init__(self, name, target=common["target"], opts=common["opts"])
         self._common = self._judge_secrets(common, check_metadata)
 
     def _make(self, asked: AskedDevices) -> None:

@@ -48,8 +48,6 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
 
     object_name: pulumi.Output[str]
 
-    _registered_inputs = ("driver",)
-
     @compiled_by(plan_device_class)
     def __init__(
         self,

@@ -88,7 +88,7 @@ class NodePlugin(Component):
         opts: pulumi.ResourceOptions | None = None,
         **arguments: Unpack[NodePluginPart],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         self.driver_name, self.namespace, self.device_classes = "", "", InstalledClasses()
         check = refusals_of(lambda given: compile_node_plugin(name, given, join=joined))
         try:

@@ -14,7 +14,7 @@ from dra_infra.components.arguments import (
     GpuOperatorPart,
     NodePluginPart,
 )
-from dra_infra.components.component import present, reports_unknown_arguments
+from dra_infra.components.component import reports_unknown_arguments
 from dra_infra.components.node_plugin import classes_of, make_objects
 from dra_infra.components.platform_charts import (
     ChartComponent,
@@ -91,7 +91,7 @@ class GpuPlatform(ChartComponent):
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(name, inputs=present({"platform": platform}), target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         self.installed, self.device_classes, self.node_labels = {}, InstalledClasses(), {}
         problems: list[Problem] = []
         parts: dict[str, dict[str, Any] | None] = {}

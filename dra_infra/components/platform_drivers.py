@@ -135,7 +135,7 @@ class GpuOperator(ChartInstallation):
         opts: pulumi.ResourceOptions | None = None,
         **arguments: Unpack[GpuOperatorPart],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         self._make(arguments, lambda given: compile_operator(given, target=self.target))
 
 
@@ -211,7 +211,7 @@ class DraDriver(ChartInstallation):
         opts: pulumi.ResourceOptions | None = None,
         **arguments: Unpack[DraDriverPart],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         # Hidden from users, not from the driver that is checked together with it.
         theirs = operator._installation if isinstance(operator, GpuOperator) else None  # noqa: SLF001
         follows: Mapping[str, Any] = {}
@@ -283,5 +283,5 @@ class ExampleDriver(ChartInstallation):
         opts: pulumi.ResourceOptions | None = None,
         **arguments: Unpack[ExampleDriverPart],
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         self._make(arguments, lambda given: compile_example_driver(given, target=self.target))

@@ -86,7 +86,7 @@ class KueueQueue(Component):
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         counted = {} if quota is None else quota
         charged = {} if sources is None else sources
         plain = {

@@ -101,7 +101,7 @@ class GpuTenant(Component):
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(name, inputs={}, target=target, opts=opts)
+        super().__init__(name, target=target, opts=opts)
         self.templates = {}
 
         def check(given: Mapping[str, Any]) -> list[Problem]:
