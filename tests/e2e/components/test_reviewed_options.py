@@ -1,21 +1,27 @@
-"""What a review says of an option of a resource, and what the engine does: docs/pulumi.md has the table."""
+"""What a review says of an option of a resource, and what the engine does: these tests make the table in docs/pulumi.md."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import pytest
 
 from dra_infra.answers import compare
 from dra_infra.program.synth import synth
+from dra_infra.review.reviews import Review
+from tests.contract.problem_pages import area_of
+from tests.e2e.components.table_rows import assert_row, read_rows
 from tests.e2e.lab import Lab
 from tools.cluster import Api
+from tools.engine_cli import Result
 
 pytestmark = pytest.mark.e2e
 
 CONFIG_MAP = "v1/ConfigMap"
 MAP = 'config_map("{name}", {{"a": "{value}"}}, name="settings", opts=ResourceOptions({options}))\n'
 LABELS = 'config_map("settings", {{}}, name="settings", labels={{"a": "{value}"}}, opts=ResourceOptions({options}))\n'
+HOME = 'home = config_map("home", {"a": "old"}, name="home")\n'
 TEAM = 'team = pulumi.ComponentResource("example:index:Team", "team")\n'
 
 
@@ -36,6 +42,7 @@ class Case:
         head: What is reviewed, and then brought up.
         actions: Of the review.
         code: Of the review's problem, for which `pulumi up` fails; empty where it works.
+        refusal: What `pulumi up` says then.
         is_kept: Whether the object of the base is there afterwards, as it was made.
         data: Of the object afterwards; None where there is none.
     """
@@ -44,24 +51,36 @@ class Case:
     head: str
     actions: tuple[str, ...]
     code: str = ""
+    refusal: str = ""
     is_kept: bool = True
     data: str | None = "1"
 
 
+TAKEN = "already exists"
+UNABLE_TO_REPLACE = "unable to replace resource"
+UNABLE_TO_DELETE = "cannot be deleted"
 BEFORE = "delete_before_replace"
 CASES = {
-    "aliases, by parent": Case(
+    "`aliases`: the old place of an object that moves below a parent": Case(
         settings(),
         TEAM + settings(options="parent=team, aliases=[pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)]"),
         (),
     ),
-    "aliases, of the parent": Case(
+    "`aliases` of the parent, which is renamed": Case(
         'team = pulumi.ComponentResource("example:index:Team", "old")\n' + settings(options="parent=team"),
         'team = pulumi.ComponentResource("example:index:Team", "new", opts=ResourceOptions(\n'
         '    aliases=[pulumi.Alias(name="old")]))\n' + settings(options="parent=team"),
         (),
     ),
-    "aliases, taken": Case(
+    "`aliases`: by a transform": Case(
+        settings(),
+        "def with_alias(args):\n"
+        '    aliases = [pulumi.Alias(name="settings")]\n'
+        "    return pulumi.ResourceTransformResult(args.props, ResourceOptions.merge(args.opts, ResourceOptions(aliases=aliases)))\n"
+        + settings(name="renamed", options="transforms=[with_alias]"),
+        (),
+    ),
+    "`aliases`: one object claimed by two resources": Case(
         settings(),
         settings()
         + settings(name="two", options='aliases=[pulumi.Alias(name="settings")]').replace(
@@ -69,50 +88,68 @@ CASES = {
         ),
         (),
         "alias-taken",
+        "Duplicate resource",
     ),
-    "ignore_changes": Case(settings(), settings("2", 'ignore_changes=["data"]'), ()),
-    "ignore_changes, replaced": Case(
+    "`ignore_changes`: of what changes": Case(settings(), settings("2", 'ignore_changes=["data"]'), ()),
+    "`ignore_changes`: another change replaces the object": Case(
         settings(),
         settings("2", 'ignore_changes=["data"]').replace('name="settings", opts', 'name="other", opts'),
         ("replaced",),
         is_kept=False,
         data=None,
     ),
-    "protect, deleted": Case(settings(options="protect=True"), "", ("deleted",), "resource-protected"),
-    "protect, replaced": Case(
+    "`protect`: the resource goes": Case(
+        settings(options="protect=True"), "", ("deleted",), "resource-protected", UNABLE_TO_DELETE
+    ),
+    "`protect`: the resource is replaced": Case(
         settings(options="protect=True"),
         settings("2", "protect=True"),
         ("replaced",),
         "resource-protected",
+        UNABLE_TO_REPLACE,
     ),
-    "protect, taken away": Case(
+    "`protect`: taken away while the resource is replaced": Case(
         settings(options="protect=True"), settings("2"), ("replaced",), is_kept=False, data="2"
     ),
-    "retain_on_delete": Case(settings(options="retain_on_delete=True"), "", ("retained",)),
-    "retain_on_delete, replaced": Case(
+    "`retain_on_delete`: the resource goes": Case(
+        settings(options="retain_on_delete=True"), "", ("retained",)
+    ),
+    "`retain_on_delete`: the resource is replaced under its name": Case(
         settings(options="retain_on_delete=True"),
         settings("2", "retain_on_delete=True"),
         ("replaced",),
         "name-taken",
+        TAKEN,
     ),
-    "replace_on_changes": Case(
+    "`replace_on_changes` with `delete_before_replace`": Case(
         labelled(),
         labelled("2", f'replace_on_changes=["metadata.labels"], {BEFORE}=True'),
         ("replaced",),
         is_kept=False,
         data=None,
     ),
-    "replace_on_changes, under its name": Case(
+    "`replace_on_changes` alone: the name is kept": Case(
         labelled(),
         labelled("2", 'replace_on_changes=["metadata.labels"]'),
         ("replaced",),
         "name-taken",
+        TAKEN,
         data=None,
     ),
-    "delete_before_replace=False": Case(
-        settings(), settings("2", f"{BEFORE}=False"), ("replaced",), "name-taken"
+    "`delete_before_replace=False`: the name is kept": Case(
+        settings(), settings("2", f"{BEFORE}=False"), ("replaced",), "name-taken", TAKEN
     ),
-    "custom_timeouts": Case(
+    "`deleted_with`: both go": Case(
+        HOME + settings(options="deleted_with=home"), "", ("deleted", "deleted"), is_kept=True
+    ),
+    "`depends_on`: both change": Case(
+        HOME + settings(options="depends_on=[home]"),
+        HOME.replace('"old"', '"new"') + settings("2", "depends_on=[home]"),
+        ("replaced", "replaced"),
+        is_kept=False,
+        data="2",
+    ),
+    "`custom_timeouts`: the resource is replaced": Case(
         settings(),
         settings("2", 'custom_timeouts=pulumi.CustomTimeouts(create="3m")'),
         ("replaced",),
@@ -120,10 +157,11 @@ CASES = {
         data="2",
     ),
 }
+TABLE = "options in a review"
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_the_engine_does_what_the_review_says(lab: Lab, cluster_api: Api, case: Case) -> None:
+@pytest.mark.parametrize(("title", "case"), CASES.items(), ids=CASES.keys())
+def test_the_engine_does_what_the_review_says(lab: Lab, cluster_api: Api, title: str, case: Case) -> None:
     lab.up(case.base)
     base = synth(lab.stack.directory, stack=lab.stack.name)
     (before,) = maps(cluster_api, lab, "settings")
@@ -138,11 +176,62 @@ def test_the_engine_does_what_the_review_says(lab: Lab, cluster_api: Api, case: 
         [case.code] if case.code else []
     )
     assert up.exit_code == (1 if case.code else 0), up.text
+    assert case.refusal in up.text
     after = maps(cluster_api, lab, "settings")
     assert [each["metadata"]["uid"] == before["metadata"]["uid"] for each in after] in (
         ([case.is_kept], []) if not case.is_kept else ([True],)
     )
     assert [each.get("data", {}).get("a") for each in after] in ([case.data], [])
+    kept = {each["metadata"]["name"] for each in cluster_api.list(CONFIG_MAP, namespace=lab.namespace)}
+    assert_row(TABLE, (title, said_by(review, lab.namespace), done_by(up, case.refusal, kept)))
+
+
+def test_the_table_has_a_row_for_each_case_and_no_other() -> None:
+    assert [*read_rows(TABLE)] == [*CASES]
+
+
+def said_by(review: Review, namespace: str) -> str:
+    """What the review says of the objects that were up: their changes, problems and notes."""
+    objects = [each for each in review.changes if each.action != "created"]
+    changes = [f"{each.ref.kind} {each.ref.name}: {each.action}" for each in objects]
+    problems = [
+        f"[`{each.code}`](errors/{area_of(each.code)}.md#{each.code}): {each.message}"
+        for each in review.problems
+        if each.severity == "error"
+    ]
+    notes = [each.removesuffix(".") for each in review.notes]
+    sentences = [*(changes or ["no change"]), *problems, *notes]
+    return "; ".join(sentences).replace(f" {namespace}/", " ")
+
+
+STEPS = {
+    ("create",): "creates",
+    ("update",): "updates",
+    ("delete",): "deletes",
+    ("create-replacement", "replace", "delete-replaced"): "creates anew, then deletes the old",
+    ("delete-replaced", "replace", "create-replacement"): "deletes, then creates anew,",
+    ("same",): "keeps",
+}
+
+
+def done_by(up: Result, refusal: str, kept: Set[str]) -> str:
+    """What the engine did with the objects.
+
+    Args:
+        up: The update, whose log of events says what was done.
+        refusal: What it says where it fails.
+        kept: Names of the objects in the cluster afterwards: the log calls it a deletion, too, where the engine sends none.
+    """
+    if refusal:
+        return f"fails: `{refusal}`"
+    objects = dict.fromkeys(each.urn for each in up.steps if each.type == "kubernetes:core/v1:ConfigMap")
+    done = []
+    for urn in objects:
+        operations = tuple(each.operation for each in up.steps if each.urn == urn)
+        name = urn.rpartition("::")[2]
+        is_left = operations == ("delete",) and name in kept
+        done.append(f"{'lets go of' if is_left else STEPS[operations]} ConfigMap {name}")
+    return "; ".join(done)
 
 
 def maps(api: Api, lab: Lab, name: str) -> list[dict]:
