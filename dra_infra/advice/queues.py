@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
@@ -147,7 +147,8 @@ def _amounts_of(queue: Mapping[str, Any]) -> dict[str, list[float]]:
     for group in mappings(spec.get("resourceGroups")):
         for flavor in mappings(group.get("flavors")):
             for each in mappings(flavor.get("resources")):
-                name = str(each.get("name"))
+                # The name of a class that is known later is part of it, as in what workloads ask for.
+                name = plain_text(str(each.get("name")))
                 amount = math.inf
                 with suppress(ValueError):
                     if not (spec.get("cohortName") or spec.get("cohort")):

@@ -15,7 +15,7 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, plain_text, value_at
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.output.wording import nearest
 
@@ -144,7 +144,8 @@ def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Find
     """Check that a class of that name is in the input, or shipped by a driver."""
     if name in known_objects.classes or name in pins.classes or not _is_name(name):
         return None
-    near = _nearest(name, {*known_objects.classes, *pins.classes}, cutoff=_CLOSE_CLASS)
+    known = {*filter(_is_name, known_objects.classes), *pins.classes}
+    near = _nearest(name, known, cutoff=_CLOSE_CLASS)
     others = [
         str(release)
         for driver in drivers().values()
@@ -244,7 +245,10 @@ def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: P
                 for resource in mapping(resources.get(amounts)):
                     if not str(resource).startswith(_IMPLICIT):
                         continue
-                    finding = check_class_name(str(resource).removeprefix(_IMPLICIT), known_objects, pins)
+                    name = str(resource).removeprefix(_IMPLICIT)
+                    if any(name == plain_text(each) for each in known_objects.classes if is_marker(each)):
+                        continue
+                    finding = check_class_name(name, known_objects, pins)
                     if finding is not None:
                         path = template.at(f"{list_name}[{index}].resources.{amounts}")
                         yield finding._replace(hint=finding.hint.replace("deviceClassName: ", _IMPLICIT)).at(

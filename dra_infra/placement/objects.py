@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,11 +12,27 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import UNKNOWN, find_all, is_marker, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import (
+    UNKNOWN,
+    find_all,
+    is_marker,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import PodAdmission, Quotas, Use, count_claim
+from dra_infra.kubernetes.apiserver.admission import (
+    PodAdmission,
+    Quotas,
+    Use,
+    count_claim,
+    counts_class,
+    quota_keys,
+    read_hard,
+)
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
@@ -200,7 +216,24 @@ def name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> lis
         bounds = objects.admission.bounds(namespace)
         found += [f"bounds of LimitRange {namespace or 'default'}/{name}" for name in bounds]
     found += [each for each in Quotas(objects.policies).unread if _is_about(each, namespaces)]
-    return [f"{each} are not taken into account" for each in found]
+    return [
+        *(f"{each} are not taken into account" for each in found),
+        *_name_quotas_of_unknown_classes(objects, namespaces),
+    ]
+
+
+def _name_quotas_of_unknown_classes(objects: ProgramObjects, namespaces: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each quota of a class that is not in the input, where one of the program has a name that is known later."""
+    if not any(map(is_marker, objects.classes)):
+        return
+    known = {key for name in objects.classes for key in quota_keys(plain_text(name))}
+    for manifest in objects.policies:
+        ref = ObjectRef.of(manifest).stored
+        if ref.kind != "ResourceQuota" or ref.namespace not in {each or "default" for each in namespaces}:
+            continue
+        for key in read_hard(manifest):
+            if counts_class(key) and key not in known:
+                yield f"{key} of {ref} may limit a class whose name is only known after `pulumi up`, and is not counted for it"
 
 
 def _is_about(unread: str, namespaces: Sequence[str]) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import LABEL_LENGTH, label_key
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
@@ -204,6 +204,11 @@ def quota_keys(class_name: str, extended_resource_name: str | None = None) -> li
     if len(class_name) <= LABEL_LENGTH:
         keys.append(f"{_IMPLICIT}{class_name}")
     return [*keys, f"requests.{extended_resource_name}"] if extended_resource_name else keys
+
+
+def counts_class(key: str) -> bool:
+    """Checks that a key of a quota counts devices of the class whose name is in it."""
+    return key.endswith(DEVICES) or key.startswith(_IMPLICIT)
 
 
 def counts_devices(key: str) -> bool:
@@ -408,4 +413,11 @@ def _find_unread(quota: Mapping[str, Any]) -> Iterator[str]:
     spec = mapping(quota.get("spec"))
     if spec.get("scopes") or spec.get("scopeSelector"):
         yield "scopes"
-    yield from (str(key) for key in mapping(spec.get("hard")) if str(key).startswith("limits."))
+    hard = spec.get("hard")
+    if is_marker(hard):
+        yield "spec.hard"
+    yield from (
+        str(key)
+        for key, amount in mapping(hard).items()
+        if str(key).startswith("limits.") or is_marker(amount)
+    )
