@@ -35,6 +35,7 @@ __all__ = [
     "NOT_EXPANDED",
     "SECRET",
     "UNKNOWN",
+    "UNKNOWN_RESULT",
     "EngineMessage",
     "EnginePreview",
     "EngineResource",
@@ -53,6 +54,9 @@ __all__ = [
 
 DEFAULT_PROVIDER: Final = "default"
 """In place of the name of a provider, for what names none."""
+
+UNKNOWN_RESULT: Final = "5a1f3c0e-unknown-result-of-a-function-9d27b846"
+"""Stands in texts of a running program for a value that is not known: a field of a function's result, or the name of an object."""
 
 NOT_EXPANDED: Final = "its provider makes the objects"
 """Why the objects of a resource are not known: the reason of `NotSeen`, or its beginning."""

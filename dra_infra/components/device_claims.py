@@ -13,12 +13,13 @@ from dra_infra.catalog.drivers import Pins, newest
 from dra_infra.components import pod_specs
 from dra_infra.components.arguments import ClaimArgs
 from dra_infra.components.component import Component, depending_on, has_outputs, present
-from dra_infra.components.known_outputs import output_of
+from dra_infra.components.known_outputs import holds_unknown, output_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.later_counts import judge_counts
 from dra_infra.components.report import classes_elsewhere_of_run, failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.device_class import API_VERSION
+from dra_infra.program_objects import UNKNOWN_RESULT
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST, AskedDevices, compile_claim, leaves_of
 from dra_infra.specs.component_plans import metadata_of
@@ -89,8 +90,7 @@ class DeviceClaimComponent(Component):
         child = KubernetesObject(name, manifest, self._child_options(asked.requests))
         self.resources = {self._kind: child}
         if isinstance(self._object_name, pulumi.Output) and not self._delete_first:
-            # The provider returns the name that it was given. A run without one tells by it which object pods mean.
-            self._set_name(child.metadata.apply(_name_in))
+            self._set_name(child.returned_name)
         if namespace is None:
             self.namespace = child.metadata.apply(lambda found: (found or {}).get("namespace") or "default")
         self.register_outputs({"objectName": self.object_name, "namespace": self.namespace})
@@ -251,7 +251,7 @@ class DeviceClaimComponent(Component):
         elsewhere = classes_elsewhere_of_run()
         for name in (class_name_of(each) for each in named if isinstance(each, ClassRef)):
             if isinstance(name, pulumi.Output):
-                name.apply(elsewhere.add)
+                name.apply(lambda known: None if holds_unknown(known) else elsewhere.add(known))
             elif isinstance(name, str):
                 elsewhere.add(name)
         # A class of the program, or one that a platform of the program installs; a resource is taken once.
@@ -268,10 +268,6 @@ class DeviceClaimComponent(Component):
             options.replace_on_changes = ["spec"]
             options.delete_before_replace = True
         return options
-
-
-def _name_in(metadata: Mapping[str, Any] | None) -> str:
-    return str((metadata or {}).get("name") or "")
 
 
 def _in_terms_of(arguments: Mapping[str, str], problem: Problem) -> Problem:
@@ -294,7 +290,11 @@ def _named(name: str, immutable: Mapping[str, Any]) -> str | pulumi.Output[str]:
     """The name by content; an Output only while something in it is one."""
     if not has_outputs(immutable):
         return name_by_content(name, immutable)
-    return pulumi.Output.from_input(immutable).apply(lambda known: name_by_content(name, known))
+
+    def named(known: Mapping[str, Any]) -> str:
+        return UNKNOWN_RESULT if holds_unknown(known) else name_by_content(name, known)
+
+    return pulumi.Output.from_input(immutable).apply(named)
 
 
 def _put_inputs(

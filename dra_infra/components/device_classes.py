@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pulumi
 
 from dra_infra.components.component import ObjectComponent, compiled_by
+from dra_infra.components.known_outputs import holds_unknown, shown_name, text_of
+from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
+from dra_infra.specs.component_plans import PlannedObject
 from dra_infra.specs.device_classes import NVIDIA_DRIVER, plan_device_class
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.requests import NamedClass
@@ -65,6 +69,18 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
         target: ClusterTarget | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None: ...
+
+    def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
+        super()._show(name, arguments)
+        if text_of(self.object_name) is None:
+            self.object_name = shown_name(self.object_name)
+
+    def _make_objects(self, objects: Sequence[PlannedObject]) -> dict[str, KubernetesObject]:
+        made = super()._make_objects(objects)
+        name = text_of(self.object_name)
+        if name is None or holds_unknown(name):
+            self.object_name = shown_name(made["DeviceClass"].returned_name)
+        return made
 
     def _check_options(self) -> list[Problem]:
         return [

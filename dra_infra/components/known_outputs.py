@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pulumi
 
+from dra_infra.program_objects import UNKNOWN_RESULT
 from dra_infra.specs.arguments import known_text
 
 _Value = TypeVar("_Value")
@@ -36,10 +37,26 @@ def output_of(value: pulumi.Input[str]) -> pulumi.Output[str]:
     return KnownOutput(value if isinstance(value, str) else "")
 
 
+def shown_name(name: pulumi.Output[str]) -> pulumi.Output[str]:
+    """Return an Output of the name of an object, which `device_class=` takes in place of a text that is not known yet."""
+    shown = name.apply(lambda known: known)
+    vars(shown)["is_object_name"] = True
+    return shown
+
+
 def text_of(output: object) -> str | None:
     """Return the text of a component's output; None where it is known later."""
     text = known_text(output)
     return text if isinstance(text, str) else None
+
+
+def holds_unknown(value: Any) -> bool:
+    """Check whether a text in *value* stands for what a run without providers does not know."""
+    if isinstance(value, str):
+        return UNKNOWN_RESULT in value
+    if isinstance(value, Mapping):
+        return any(map(holds_unknown, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(holds_unknown, value))
 
 
 def with_known_texts(value: Any, depth: int = 3) -> Any:

@@ -61,6 +61,11 @@ class KubernetesObject(pulumi.CustomResource):
         group = "" if "/" in version else "core/"
         super().__init__(f"kubernetes:{group}{version}:{manifest['kind']}", name, dict(manifest), opts)
 
+    @property
+    def returned_name(self) -> pulumi.Output[str]:
+        """The object's name as the provider returns it: a run without one tells by it which object another one means."""
+        return self.metadata.apply(lambda found: str((found or {}).get("name") or ""))
+
 
 _KUBERNETES: Final = "kubernetes:"
 _OWN_PACKAGE: Final = __name__.partition(".")[0] + "."

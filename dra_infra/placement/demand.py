@@ -6,7 +6,7 @@ Demands have no object names, so that equal claims are searched once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.defaults import claim_with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
 from dra_infra.kubernetes.api.dropping import drop_from_claim
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import (
@@ -313,7 +313,7 @@ def read_demand(
         release: The server that stores it: fields behind a gate that is off are gone before the scheduler looks.
     """
     path = "spec.spec" if ref.kind == "ResourceClaimTemplate" else "spec"
-    reasons = _find_unknown_requests(manifest, ref, path)
+    reasons = _find_unknown_requests(manifest, ref, path, classes)
     if reasons:
         return Undecided(tuple(reasons))
     devices = _read_devices(manifest, ref)
@@ -355,7 +355,28 @@ def _key(devices: DeviceClaim, classes: tuple[DeviceClass, ...]) -> str:
     return json.dumps([asked, selecting], sort_keys=True, default=str)
 
 
-def _find_unknown_requests(manifest: Mapping[str, Any], ref: ObjectRef, path: str) -> list[Reason]:
+def _stands_for_class(name: object, classes: Container[str]) -> bool:
+    """True for a text in place of a name that is known later, where it means one of *classes*.
+
+    A secret name and the marker of all values that are not known may mean any class.
+    """
+    return isinstance(name, Marker) and name.kind == "unknown" and name != UNKNOWN and name in classes
+
+
+def without_known_classes(value: Any, classes: Container[str]) -> Any:
+    """Return *value* without the names of classes that are known later, but are those of *classes*."""
+    if isinstance(value, Mapping):
+        return {
+            key: without_known_classes(item, classes)
+            for key, item in value.items()
+            if key != "deviceClassName" or not _stands_for_class(item, classes)
+        }
+    return [without_known_classes(item, classes) for item in value] if isinstance(value, list) else value
+
+
+def _find_unknown_requests(
+    manifest: Mapping[str, Any], ref: ObjectRef, path: str, classes: Container[str]
+) -> list[Reason]:
     holder: Any = manifest
     for step in (*path.split("."), "devices"):
         holder = holder.get(step) if isinstance(holder, Mapping) else holder
@@ -371,7 +392,7 @@ def _find_unknown_requests(manifest: Mapping[str, Any], ref: ObjectRef, path: st
                 else f"{ref}: {found} {ONLY_AFTER_UP}"
             ),
         )
-        for found in find_unknown(holder, f"{path}.devices")
+        for found in find_unknown(without_known_classes(holder, classes), f"{path}.devices")
     ]
 
 

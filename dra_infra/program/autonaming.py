@@ -18,8 +18,7 @@ from google.protobuf import struct_pb2
 from dra_infra.kubernetes.api.manifests import as_marked, is_marker, mapping
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
-from dra_infra.program.unknown_results import UNKNOWN_RESULT
-from dra_infra.program_objects import AUTONAMED
+from dra_infra.program_objects import AUTONAMED, UNKNOWN_RESULT
 
 SETTING: Final = "pulumi:autonaming"
 _DIGITS: Final = 8
@@ -43,8 +42,8 @@ class MadeUpNames:
     def add_to(self, properties: struct_pb2.Struct, urn: str, name: str, kind: str) -> None:
         """Give the object that the resource *name* registered a name, unless the program does.
 
-        A claim whose name the program knows later gets one too, which stands for what is not known: pods that take it from the
-        resource name the claim by it.
+        A claim or class whose name the program knows later gets one too, which stands for what is not known: pods and claims that
+        take it from the resource name the object by it.
         """
         metadata = properties.fields["metadata"]
         if metadata.WhichOneof("kind") not in (None, "null_value", "struct_value"):
@@ -52,7 +51,7 @@ class MadeUpNames:
         fields = metadata.struct_value.fields
         if SIGNATURE_KEY in fields:
             return
-        if kind in CLAIM_KINDS and fields.get("name", _NULL).string_value == UNKNOWN_VALUE:
+        if _is_known_later(kind, fields.get("name", _NULL).string_value):
             fields["name"].string_value = self._marked(kind, urn, name)
         if fields.get("name", _NULL).WhichOneof("kind") != "null_value":
             return
@@ -115,6 +114,14 @@ def _without_unknown_name(manifest: dict[str, Any]) -> dict[str, Any]:
     if not is_marker(metadata.get("name")) or not metadata.get("generateName"):
         return manifest
     return {**manifest, "metadata": {key: item for key, item in metadata.items() if key != "name"}}
+
+
+def _is_known_later(kind: str, name: str) -> bool:
+    """True for the name of a claim or class that needs a text of its own to stand for it."""
+    if name in (UNKNOWN_VALUE, UNKNOWN_RESULT):
+        return kind == "DeviceClass" or kind in CLAIM_KINDS
+    # Two classes may have different names that look alike here, such as `h100-` with results of two functions.
+    return kind == "DeviceClass" and UNKNOWN_RESULT in name
 
 
 _NULL: Final = struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)

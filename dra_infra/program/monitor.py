@@ -38,8 +38,7 @@ from dra_infra.program.project import minor_of
 from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
-from dra_infra.program.unknown_results import UNKNOWN_RESULT
-from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, NotSeen
+from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, UNKNOWN_RESULT, NotSeen
 from dra_infra.resource_options import (
     NO_OPTIONS,
     Alias,

@@ -32,6 +32,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache, wraps
@@ -51,8 +52,9 @@ from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import Project
 from dra_infra.program.stack_settings import UNDECRYPTABLE
-from dra_infra.program.unknown_results import UNKNOWN_RESULT, filled
+from dra_infra.program.unknown_results import filled
 from dra_infra.program.virtual_environment import hint_on_modules
+from dra_infra.program_objects import UNKNOWN_RESULT
 
 MAX_MESSAGE = 2000
 _NOTHING_SECRET = SecretMask()
@@ -198,15 +200,22 @@ def _is_call_of_sdk(function: Callable[..., Any]) -> bool:
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel what is left in *loop*, without a word, and close it."""
+    with warnings.catch_warnings():
+        # Tasks that are cancelled may hold coroutines that nobody awaits any more.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        _cancel_tasks(loop)
+    loop.run_until_complete(loop.shutdown_default_executor())
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
     pending = asyncio.all_tasks(loop)
     for task in pending:
         task.cancel()
     if pending:
         with contextlib.redirect_stderr(io.StringIO()):
             loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_default_executor())
-    asyncio.set_event_loop(None)
-    loop.close()
 
 
 # Wire facts of the Pulumi SDK (sdk/python/lib/pulumi/runtime/rpc.py): special structs carry a signature key.
@@ -257,12 +266,20 @@ def _text_to_plain(text: str) -> str:
     return Marker(text.replace(UNKNOWN_VALUE, SECRET), "secret")
 
 
+def _is_unknown_key(key: str) -> bool:
+    """True for a key whose text is not known, unless it has the name of one object: `[unknown] (h100)` names no other."""
+    return UNKNOWN_VALUE in key or UNKNOWN_RESULT in key.replace(f"{UNKNOWN_RESULT} (", "")
+
+
 def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
     if SIGNATURE_KEY not in struct.fields:
-        if any(UNKNOWN_VALUE in key or UNKNOWN_RESULT in key for key in struct.fields):
+        if any(map(_is_unknown_key, struct.fields)):
             # A key is a setting that cannot be decrypted, or has one in it: what the mapping is, nobody knows here.
             return SECRET
-        found = {key: to_plain(value, nulls=nulls) for key, value in struct.fields.items()}
+        found = {
+            key.replace(UNKNOWN_RESULT, UNKNOWN): to_plain(value, nulls=nulls)
+            for key, value in struct.fields.items()
+        }
         return {key: plain for key, plain in found.items() if nulls or plain is not None}
     signature = struct.fields[SIGNATURE_KEY].string_value
     if signature == SECRET_SIGNATURE:

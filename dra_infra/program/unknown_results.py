@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
-UNKNOWN_RESULT: Final = "5a1f3c0e-unknown-result-of-a-function-9d27b846"
-"""Stands for a value of a result that is not known."""
+from dra_infra.program_objects import UNKNOWN_RESULT
 
 
 class _UnknownValue(str):

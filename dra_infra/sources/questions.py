@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
-from dra_infra.placement.demand import find_unknown
+from dra_infra.placement.demand import find_unknown, without_known_classes
 from dra_infra.placement.objects import count_seats, show_crowd
 from dra_infra.placement.workloads import at_allocations
 from dra_infra.specs.compute_domains import channel_template
@@ -141,10 +141,11 @@ def _choose(subject: ObjectRef, templates: Sequence[PodTemplate], part: str) -> 
 def _claims(found: Sequence[Manifest], around: ClusterContext) -> tuple[list[AskedClaim], list[Problem]]:
     claims = list[AskedClaim]()
     causes = list[Problem]()
+    classes = frozenset(each.metadata.name for each in (*around.fleet.classes, *around.classes))
     for manifest in found:
         ref = ObjectRef.of(manifest)
         spec = manifest.get("spec")
-        unknown = find_unknown(_deciding(spec), "spec")
+        unknown = find_unknown(without_known_classes(_deciding(spec), classes), "spec")
         if unknown:
             causes.append(_not_known(ref, unknown[0]))
             continue

@@ -365,4 +365,5 @@ def _devices_of(class_: object, pins: Pins) -> tuple[DeviceType, ...] | None:
     if isinstance(class_, NamedClass) and class_.selects is not None:
         found = tuple(each for each in pins.devices if (each.driver, each.name) == class_.selects)
         return found or None
-    return pins.devices_of(str(class_name_of(class_)))
+    name = class_name_of(class_)
+    return pins.devices_of(name) if isinstance(name, str) else None

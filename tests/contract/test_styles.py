@@ -21,7 +21,7 @@ from tests.contract.documents import ROOT
 FLEET = "hgx-h100 x 4"
 STYLES = sorted(each.name for each in (ROOT / "tests/styles").iterdir() if each.is_dir())
 NUMBER = re.compile(r'(GPUS"?(?: =|:) |count: )2\b')
-HALF_KNOWN = {"name-known-later", "function-of-a-provider"}
+HALF_KNOWN = {"class-known-later", "name-known-later", "function-of-a-provider"}
 """Styles with a value that only `pulumi up` knows, which `synth` writes as comments."""
 
 

@@ -54,8 +54,9 @@ def test_arguments_that_are_inputs_may_be_outputs(row: str, argument: str, known
     for child in seen.children:
         found = fields_to_plain(child.object)["metadata"][field]
         said = found["key"] if isinstance(found, dict) else found
-        # A claim whose name is not known has a text that stands for it, by which pods name it.
-        has_stand_in = field == "name" and child.type.endswith((":ResourceClaim", ":ResourceClaimTemplate"))
+        # A claim or class whose name is not known has a text that stands for it, by which others name it.
+        kinds = ":DeviceClass", ":ResourceClaim", ":ResourceClaimTemplate"
+        has_stand_in = field == "name" and child.type.endswith(kinds)
         unknown_text = Marker(f"{plain_text(UNKNOWN)} (it)", "unknown") if has_stand_in else UNKNOWN
         assert said == (SAMPLES.get(argument, "x") if known else unknown_text)
 
