@@ -219,7 +219,16 @@ def name_policies(objects: ProgramObjects, workloads: Sequence[Workload]) -> lis
     return [
         *(f"{each} are not taken into account" for each in found),
         *_name_quotas_of_unknown_classes(objects, namespaces),
+        *_name_unknown_namespaces(objects, workloads),
     ]
+
+
+def _name_unknown_namespaces(objects: ProgramObjects, workloads: Sequence[Workload]) -> Iterator[str]:
+    """Yield a note for each workload that quotas and LimitRanges may be about, because its namespace is known later."""
+    if any(each.get("kind") in ("LimitRange", "ResourceQuota") for each in objects.policies):
+        for each in workloads:
+            if is_marker(each.owner.namespace):
+                yield f"{each.owner}: its namespace is only known after `pulumi up`, so no quota and no LimitRange is counted for it"
 
 
 def _name_quotas_of_unknown_classes(objects: ProgramObjects, namespaces: Sequence[str]) -> Iterator[str]:

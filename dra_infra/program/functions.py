@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, holds_marker, mapping
+from dra_infra.kubernetes.api.manifests import SECRET, holds_marker, is_marker, mapping
 from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.program.charts import render_chart
 from dra_infra.program.kustomizations import build
@@ -73,6 +73,7 @@ _NAMESPACED: Final = frozenset(
         "PersistentVolumeClaim",
         "Pod",
         "PodDisruptionBudget",
+        "PodGroup",
         "PodTemplate",
         "ReplicaSet",
         "ReplicationController",
@@ -85,9 +86,34 @@ _NAMESPACED: Final = frozenset(
         "Service",
         "ServiceAccount",
         "StatefulSet",
+        "Workload",
     }
 )
 """Kinds of those groups that have a namespace (pulumi-kubernetes, `provider/pkg/kinds/kinds.go`)."""
+_CLUSTER_WIDE: Final = frozenset(
+    {
+        "AdmissionCheck",
+        "AKSNodeClass",
+        "ClusterIssuer",
+        "ClusterPolicy",
+        "ClusterQueue",
+        "ClusterTrainingRuntime",
+        "Cohort",
+        "EC2NodeClass",
+        "GatewayClass",
+        "GCENodeClass",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "NodeClaim",
+        "NodePool",
+        "NVIDIADriver",
+        "ProvisioningRequestConfig",
+        "ResourceFlavor",
+        "Topology",
+        "WorkloadPriorityClass",
+    }
+)
+"""Kinds of other groups without a namespace: those of Kueue, Kubeflow Trainer, Karpenter, cert-manager, NVIDIA and the Gateway API."""
 
 
 class NotExpandedError(Exception):
@@ -148,6 +174,8 @@ def expand_component(
         return None
     _check_known(inputs)
     namespace = str(inputs.get("namespace") or settings.namespace)
+    if is_marker(namespace):
+        raise NotExpandedError("the namespace of its provider is secret or only known later")
     objects = _with_namespace([*make(name, inputs, settings)], namespace)
     return tuple(_registered(each, skips_await=inputs.get("skipAwait") is True) for each in objects)
 
@@ -188,26 +216,45 @@ def _with_namespace(
         others: Whether kinds of unknown scope get it too.
     """
     objects = [*objects]
-    scopes = {
-        (spec.get("group"), mapping(spec.get("names")).get("kind")): spec.get("scope")
-        for spec in (mapping(each.get("spec")) for each in objects if _is_definition(each))
-    }
+    scopes = find_scopes(each.get("spec") for each in objects if _is_definition(each))
     return [_placed(each, namespace, scopes, others=others) for each in objects]
+
+
+def find_scopes(definitions: Iterable[Any]) -> dict[tuple[Any, Any], Any]:
+    """Return the scopes of kinds by group and kind.
+
+    Args:
+        definitions: The specs of their CustomResourceDefinitions.
+    """
+    return {
+        (spec.get("group"), mapping(spec.get("names")).get("kind")): spec.get("scope")
+        for spec in map(mapping, definitions)
+    }
 
 
 def _placed(
     manifest: dict[str, Any], namespace: str, scopes: Mapping[tuple[Any, Any], Any], *, others: bool
 ) -> dict[str, Any]:
     metadata = mapping(manifest.get("metadata"))
-    group = group_of(manifest)
-    kind = manifest.get("kind")
-    if group in _GROUPS:
-        is_namespaced = kind in _NAMESPACED
-    else:
-        is_namespaced = scopes.get((group, kind), "Namespaced" if others else "") == "Namespaced"
-    if metadata.get("namespace") or not is_namespaced:
+    kind = str(manifest.get("kind"))
+    if metadata.get("namespace") or not is_namespaced(group_of(manifest), kind, scopes, others=others):
         return manifest
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
+
+
+def is_namespaced(group: str, kind: str, scopes: Mapping[tuple[Any, Any], Any], *, others: bool) -> bool:
+    """True for kinds of objects that have a namespace.
+
+    Args:
+        group: API group of the kind; empty for the core.
+        kind: The kind.
+        scopes: Scopes of other kinds by group and kind, as their CustomResourceDefinitions have them.
+        others: Whether kinds of unknown scope count. The provider asks the API server, and counts those that it does not know.
+    """
+    if group in _GROUPS:
+        return kind in _NAMESPACED
+    is_assumed = others and kind not in _CLUSTER_WIDE
+    return bool(scopes.get((group, kind), "Namespaced" if is_assumed else "") == "Namespaced")
 
 
 def _is_definition(manifest: Mapping[str, Any]) -> bool:

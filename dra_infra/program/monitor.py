@@ -21,7 +21,7 @@ from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
@@ -31,12 +31,14 @@ from dra_infra.program.functions import (
     call_function,
     describe_why,
     expand_component,
+    find_scopes,
     is_kept,
+    is_namespaced,
     name_of_child,
 )
 from dra_infra.program.project import minor_of
 from dra_infra.program.stand_ins import StandIns, secret_names
-from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
+from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
 from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, UNKNOWN_RESULT, NotSeen
 from dra_infra.resource_options import (
@@ -134,6 +136,10 @@ class Monitor:
     registrations: dict[str, Registration] = field(default_factory=dict)
     not_seen: set[NotSeen] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
+    _namespaces: dict[str, str] = field(default_factory=dict)
+    """The namespaces of providers of Kubernetes, by their names."""
+    _scopes: dict[tuple[Any, Any], Any] = field(default_factory=dict)
+    """The scopes of kinds that the program has defined so far, by group and kind."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def GetDeploymentInfo(self, _request: empty_pb2.Empty) -> resource_pb2.DeploymentInfo:  # noqa: N802
@@ -189,6 +195,8 @@ class Monitor:
 
     def _register(self, urn: str, request: Any) -> resource_pb2.RegisterResourceResponse:
         has_metadata = "metadata" in request.object.fields
+        if request.custom:
+            self._add_namespace(request)
         if request.custom and is_object(request.type):
             self.names.add_to(request.object, urn, request.name, request.type.rpartition(":")[2])
         registration = Registration(
@@ -208,6 +216,10 @@ class Monitor:
             if urn in self.registrations:
                 self.problems.append(_duplicate(registration))
             self.registrations[urn] = registration
+            if request.type == _PROVIDER:
+                self._namespaces.setdefault(request.name, str(registration.inputs.get("namespace") or ""))
+            elif request.type.endswith(":CustomResourceDefinition"):
+                self._scopes |= find_scopes([registration.inputs.get("spec")])
         if request.remote:
             self._expand(registration)
         if request.custom or request.remote:
@@ -341,16 +353,38 @@ class Monitor:
         return response
 
     def _settings_of(self, provider: str) -> ProviderSettings:
-        """Return what the provider of that name knows; a default provider reads the stack's settings."""
-        namespace = self.config.get("kubernetes:namespace")
-        if provider != DEFAULT_PROVIDER:
-            named = (each for each in self.registrations.values() if each.type == _PROVIDER)
-            namespace = next((each.inputs.get("namespace") for each in named if each.name == provider), None)
+        """Return what the provider of that name knows."""
         return ProviderSettings(
             folder=self.folder,
-            namespace=namespace if namespace and not is_marker(namespace) else "default",
+            namespace=self._namespace_of(provider) or "default",
             target=ClusterTarget(kubernetes=minor_of(self.config)),
         )
+
+    def _namespace_of(self, provider: str) -> str:
+        """Return the namespace that the provider of that name gives to objects without one; empty where it has none.
+
+        A default provider reads the stack's settings.
+        """
+        if provider == DEFAULT_PROVIDER:
+            namespace = self.config.get("kubernetes:namespace") or ""
+            return UNKNOWN if UNKNOWN_VALUE in namespace else namespace
+        return self._namespaces.get(provider, "")
+
+    def _add_namespace(self, request: Any) -> None:
+        """Put an object or Helm release without a namespace into that of its provider (Check of pulumi-kubernetes)."""
+        namespace = self._namespace_of(_name_of(request.provider))
+        if not namespace:
+            return
+        if request.type == RELEASE_TYPE:
+            _fill_in(request.object, namespace)
+        elif is_object(request.type):
+            _, api_version, kind = request.type.split(":", 2)
+            group = api_version.removeprefix("core/").rpartition("/")[0]
+            metadata = request.object.fields["metadata"]
+            is_known = metadata.WhichOneof("kind") in (None, "null_value", "struct_value")
+            # A resource for a patch has the kind of its object with an ending.
+            if is_known and is_namespaced(group, kind.removesuffix("Patch"), self._scopes, others=True):
+                _fill_in(metadata.struct_value, namespace)
 
     def note_unknown_result(self, token: str) -> None:
         """Note a function whose result is not known, unless a reason was noted; one of pulumi-kubernetes makes objects."""
@@ -455,6 +489,15 @@ class Monitor:
             if file := _file_of(frame.pc.uri, self.root):
                 return Place(file=file, line=frame.pc.line)
         return None
+
+
+def _fill_in(holder: struct_pb2.Struct, namespace: str) -> None:
+    """Set the field `namespace`, unless it is set."""
+    values = holder.fields
+    written = values["namespace"].WhichOneof("kind") if "namespace" in values else None
+    is_empty = written == "string_value" and not values["namespace"].string_value
+    if SIGNATURE_KEY not in values and (written in (None, "null_value") or is_empty):
+        values["namespace"].string_value = UNKNOWN_VALUE if is_marker(namespace) else namespace
 
 
 def _duplicate(registration: Registration) -> Problem:
