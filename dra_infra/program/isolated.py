@@ -35,6 +35,7 @@ from dra_infra.program.program_json import (
     write_json,
 )
 from dra_infra.program.project import load_project
+from dra_infra.program.project_files import leads_out
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
 
@@ -269,16 +270,18 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
     root = Path(request["directory"])
     os.environ.update(request["python_variables"])
     lent = Path(request["environment"]) if request["environment"] else None
+    inside = Path(request["inside"])
+    allowance = Allowance(
+        read=tuple(map(Path, request["read"])),
+        write=tuple(map(Path, request["write"])),
+        network=request["network"],
+        everything=request["everything"],
+    )
     confined = confinement.enter(
         root,
-        inside=Path(request["inside"]),
+        inside=inside,
         home=Path(request["home"]),
-        allowance=Allowance(
-            read=tuple(map(Path, request["read"])),
-            write=tuple(map(Path, request["write"])),
-            network=request["network"],
-            everything=request["everything"],
-        ),
+        allowance=allowance,
         modules=[*python_start.added_folders(), *([lent] if lent else [])],
     )
     in_force = tuple(each for each in sandbox.ALL if each in (*held, *confined))
@@ -286,7 +289,9 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
     answer: bytes
     try:
         python_start.add_users_modules()
-        project = load_project(root, request["stack"], request["config"])
+        allowed = [each for each in (*allowance.read, *allowance.write) if not leads_out(each, inside)]
+        within = None if allowance.everything else (inside, *allowed)
+        project = load_project(root, request["stack"], request["config"], within)
         if project.environment and not project.environment.is_dir():
             project = replace(project, environment=lent)
         program = synth_project(project, timeout=request["timeout"], is_own_process=True)

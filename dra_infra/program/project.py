@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +44,8 @@ class Project:
         stack_file: Where the settings of the stack stand, if there are any.
         config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
         variables: Environment variables that environments of the stack set.
-        environment: Folder of the virtual environment that Pulumi.yaml names. It may not be there.
+        environment: Folder of the virtual environment of the program. It may be missing.
+        hint_on_modules: What to do about a module that the program imports and that is missing.
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
         keys_of_files: Keys of `config` that Pulumi.yaml and the stack file set.
@@ -58,13 +59,17 @@ class Project:
     config: Mapping[str, str]
     variables: Mapping[str, str] = field(default_factory=dict)
     environment: Path | None = None
+    hint_on_modules: str = ""
     secret_keys: tuple[str, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
     keys_of_files: frozenset[str] = frozenset()
 
 
 def load_project(
-    directory: Path, stack: str | None = None, config: Mapping[str, str] | None = None
+    directory: Path,
+    stack: str | None = None,
+    config: Mapping[str, str] | None = None,
+    within: Sequence[Path] | None = None,
 ) -> Project:
     """Read the project in *directory*.
 
@@ -72,6 +77,7 @@ def load_project(
         directory: Folder with Pulumi.yaml, or below it.
         stack: Name of the stack. None takes the only stack file there is, else `dev`.
         config: Settings that override those of the stack file; gates are added to its gates.
+        within: Folders that the virtual environment of a reviewed program may be in; None for a program of the user's own.
 
     Raises:
         ProgramError: With codes `no-project`, `invalid-project`.
@@ -88,6 +94,7 @@ def load_project(
     chosen = _choose_stack(folder, file.suffix, stack)
     stack_file = folder / f"Pulumi.{chosen}{file.suffix}"
     read = read_stack_settings(stack_file, name, settings, root)
+    environment = find_virtual_environment(file, settings, within)
     given = {full_key(name, key): value for key, value in (config or {}).items()}
     return Project(
         name=name,
@@ -97,7 +104,8 @@ def load_project(
         stack_file=stack_file,
         config={**read.values, **_with_gates_of_files(read.values, given)},
         variables=read.variables,
-        environment=find_virtual_environment(root, settings),
+        environment=environment.folder,
+        hint_on_modules=environment.hint,
         secret_keys=tuple(sorted(read.secrets)),
         not_seen=(*read.not_seen, *_missing_stack_file(stack_file, chosen, asked=stack is not None)),
         keys_of_files=frozenset(read.values),

@@ -53,7 +53,6 @@ from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import Project
 from dra_infra.program.stack_settings import UNDECRYPTABLE
 from dra_infra.program.unknown_results import filled
-from dra_infra.program.virtual_environment import hint_on_modules
 from dra_infra.program_objects import UNKNOWN_RESULT
 
 MAX_MESSAGE = 2000
@@ -124,7 +123,7 @@ def _hint(error: BaseException, project: Project) -> str:
     if isinstance(error, pulumi.ConfigTypeError) and error.value == UNDECRYPTABLE:
         return f"its value is not known here: --config {error.key}=VALUE gives it one for this run"
     if isinstance(error, ModuleNotFoundError):
-        return hint_on_modules(project.environment)
+        return project.hint_on_modules
     if "CLI does not support" in str(error):
         # The SDK's words for a monitor without one of the engine's features.
         return "state migrations need a running engine, which synth does without: use `pulumi preview`"

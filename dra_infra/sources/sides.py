@@ -281,11 +281,11 @@ def _lent_environment(source: Source, asked: Asked) -> Path | None:
     base answers.
     """
     with contextlib.suppress(ProblemsError):
-        named = load_project(source.root, asked.stack, asked.config).environment
-        if named is None or not named.is_dir():
-            return None
         repository = find_repository(source.root)
         top = repository.top.resolve()
+        named = load_project(source.root, asked.stack, asked.config, (top,)).environment
+        if named is None or not named.is_dir():
+            return None
         # Git lists no file behind a link, which a commit can hold.
         environment = named.resolve()
         tracked = repository.git("ls-files", "-z")

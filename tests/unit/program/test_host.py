@@ -158,14 +158,18 @@ USES_A_PACKAGE = """
     ],
 )
 def test_a_program_runs_with_the_packages_of_the_environment_that_it_names(
-    tmp_path: Path, options: str, folder: str, marks: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, folder: str, marks: tuple[str, ...]
 ):
+    # Poetry takes an environment that is active, as it is where these tests are run by other tools.
+    for name in ("CONDA_PREFIX", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
     path = [*sys.path]
     settings = f"name: app\nruntime:\n  name: python\n  options: {options}\n"
     if not options.startswith("{"):
         settings = settings.replace(options, f"{{{options}}}")
     write(tmp_path / "infra", {"__main__.py": USES_A_PACKAGE}, settings=settings)
-    write(tmp_path, {f"{folder}/{PACKAGES}/acme_sdk.py": "VALUE = 'own'", **dict.fromkeys(marks, "")})
+    marked = dict.fromkeys(marks, "[project]\nname = 'app'\n")
+    write(tmp_path, {f"{folder}/{PACKAGES}/acme_sdk.py": "VALUE = 'own'", **marked})
     assert data_of(synth(tmp_path / "infra")) == {"a": "own"}
     assert "acme_sdk" not in sys.modules
     assert sys.path == path

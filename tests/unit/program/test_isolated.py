@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import ProgramError
+from dra_infra.program.confinement import Allowance
 from dra_infra.program.isolated import RunningSynth
 from dra_infra.program.program_json import program_from_json, program_to_json, write_json
+from dra_infra.program.project import load_project
 from dra_infra.program.synth import synth
 
 HEAD = "import pulumi\nimport pulumi_kubernetes as k8s\n"
@@ -55,6 +57,32 @@ def test_a_confined_program_has_the_packages_of_its_environment_or_of_the_one_th
     assert RunningSynth(folder, environment=lent).result().objects[0].ref.name == "lent"
     write(folder / "env", "own")
     assert RunningSynth(folder, environment=lent).result().objects[0].ref.name == "own"
+
+
+def test_a_reviewed_program_does_not_use_the_cache_of_poetry(
+    project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = project(HEAD + 'import acme_sdk\nk8s.core.v1.Namespace("n", metadata={"name": acme_sdk.NAME})\n')
+    (folder / "poetry.lock").touch()
+    (folder / "pyproject.toml").write_text('[project]\nname = "app"\n')
+    cache = tmp_path.parent / f"{tmp_path.name}-cache"
+    for name in ("CONDA_PREFIX", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("POETRY_VIRTUALENVS_PATH", str(cache))
+    environment = load_project(folder).environment
+    assert environment
+    assert environment.parent == cache
+    packages = environment / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "acme_sdk.py").write_text("NAME = 'cached'\n")
+    with pytest.raises(ProgramError) as error:
+        RunningSynth(folder, allowance=Allowance(variables=frozenset({"POETRY_VIRTUALENVS_PATH"}))).result()
+    (problem,) = error.value.problems
+    assert problem.message == "ModuleNotFoundError: No module named 'acme_sdk'"
+    assert "write in-project = true below [virtualenvs] in poetry.toml" in problem.hint
+    allowed = RunningSynth(folder, allowance=Allowance(everything=True)).result()
+    assert allowed.objects[0].ref.name == "cached"
+    assert synth(folder).objects[0].ref.name == "cached"
 
 
 def test_transforms_need_no_socket_which_a_confined_program_cannot_make(project):
