@@ -66,7 +66,7 @@ def test_a_stack_file_whose_config_is_no_mapping_is_a_problem(project):
 
 @pytest.mark.parametrize(
     "environment",
-    ["[acme/gpus]", "{imports: [acme/gpus]}", "[acme/gpus@3]", "[{acme/gpus: {merge: false}}]", "acme/gpus"],
+    ["[acme/gpus]", "{imports: [acme/gpus]}", "[acme/gpus@3]", "{imports: [{acme/gpus: {merge: true}}]}"],
 )
 def test_an_environment_is_named_unless_a_file_stands_in_for_it(project, environment: str):
     stack = f"environment: {environment}\nconfig:\n  app:a: b\n"
@@ -90,11 +90,133 @@ def test_an_environment_is_named_unless_a_file_stands_in_for_it(project, environ
         "app:gpus": "8",
         "app:n": "3",
         "app:token": UNDECRYPTABLE,
-        "app:o": '{"a": 1, "b": 2}',
+        "app:o": '{"a":1,"b":2}',
     }
     assert read.secret_keys == ("app:token",)
     assert read.variables == {"REGION": "eu"}
+    assert "environment variable TOKEN: its environment sets it to a secret" in map(str, read.not_seen)
     assert "gpus.json stands in for its values" in str(read.not_seen[0])
+
+
+@pytest.fixture
+def merged(project):
+    """Read a stack file and values of environments as Pulumi 3.276.0 does.
+
+    The expected settings are those of a program with Pulumi's own code: `EvalEnvironment` (sdk/go/common/esc/eval/eval.go), then
+    `ApplyProjectConfig` (pkg/workspace/config.go) and `Map.Decrypt` (sdk/go/common/resource/config/map.go).
+    """
+
+    def read(stack: str, environments: Mapping[str, object], settings: str = "") -> Project:
+        files = {f"{name}.json": json.dumps(values) for name, values in environments.items()}
+        stand_ins = json.dumps({"environments": {name: f"{name}.json" for name in environments}})
+        return project({"Pulumi.dev.yaml": stack, "dra-infra.yaml": stand_ins, **files}, settings=settings)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("stack", "environments", "config"),
+    [
+        (
+            "environment: [a, b]",
+            {"a": {"x": 1, "o": {"a": 1, "l": [1, 2]}}, "b": {"x": 2, "o": {"b": 2, "l": [3]}}},
+            {"app:o": '{"a":1,"b":2,"l":[3]}', "app:x": "2"},
+        ),
+        ("environment: [a, b, a]", {"a": {"x": 1}, "b": {"x": 2}}, {"app:x": "1"}),
+        (
+            "environment: [a]\nconfig:\n  app:o: {b: 2}\n  app:s: text",
+            {"a": {"app:o": {"a": 1, "b": {"c": 1}}, "s": {"a": 1}, "other:k": "v"}},
+            {"app:o": '{"a":1,"b":2}', "app:s": "text", "other:k": "v"},
+        ),
+        (
+            "environment: {imports: [a], values: {pulumiConfig: {o: {b: 2}, x: 3}}}",
+            {"a": {"o": {"a": 1, "b": 1}, "x": 1, "z": 1}},
+            {"app:o": '{"a":1,"b":2}', "app:x": "3", "app:z": "1"},
+        ),
+        (
+            "environment: {imports: [a: {merge: false}, b: {merge: true}]}",
+            {"a": {"x": 1}, "b": {"z": 1}},
+            {"app:z": "1"},
+        ),
+        ("environment:\nconfig: {app:a: b}", {}, {"app:a": "b"}),
+        ("environment: []\nconfig: {app:a: b}", {}, {"app:a": "b"}),
+        ("environment: {pulumiConfig: {a: 1}}", {}, {}),
+        ("environment: {values: {pulumiConfig: text}}", {}, {}),
+        (
+            "environment: [a]",
+            {"a": {"b": True, "x": None, "f": 1.0, "l": [1, "a", True], "o": {"z": 1, "a": "<&>", "u": "é"}}},
+            {
+                "app:b": "true",
+                "app:x": "null",
+                "app:f": "1",
+                "app:l": '[1,"a",true]',
+                "app:o": '{"a":"\\u003c\\u0026\\u003e","u":"é","z":1}',
+            },
+        ),
+        ("environment: [a]\nconfig:\n  app:x:", {"a": {"x": 1}}, {"app:x": ""}),
+        (
+            "environment: [a]\nconfig: {app:o: {x: null}}",
+            {"a": {"o": {"x": 1, "z": 2}}},
+            {"app:o": '{"x":null,"z":2}'},
+        ),
+        ("config: {app:o: {secure: {a: 1}}}", {}, {"app:o": '{"secure":{"a":1}}'}),
+        ("config: {app:config:x: 1, gpus: 8}", {}, {"app:x": "1", "app:gpus": "8"}),
+        (
+            "environment: {values: {pulumiConfig: {a: '$${x}', b: '$$5', c: '$5', e: '$$$$', k$$: 1}}}",
+            {},
+            {"app:a": "${x}", "app:b": "$5", "app:c": "$5", "app:e": "$$", "app:k$": "1"},
+        ),
+    ],
+)
+def test_settings_are_merged_as_pulumi_merges_them(
+    merged, stack: str, environments: Mapping[str, object], config: Mapping[str, str]
+):
+    values = {name: {"pulumiConfig": each} for name, each in environments.items()}
+    assert merged(stack, values).config == config
+
+
+def test_defaults_of_the_project_come_last_and_are_not_merged(merged):
+    settings = (
+        "config: {a: {default: 1}, b: {value: 2}, o: {default: {x: 1}}, c: {default: null, value: 3}, s: 4}"
+    )
+    stack = "environment: [a]\nconfig: {app:o: {z: 2}, app:s: null}"
+    config = merged(stack, {"a": {"pulumiConfig": {"a": 2}}}, settings).config
+    assert config == {"app:a": "2", "app:b": "2", "app:c": "3", "app:o": '{"z":2}', "app:s": ""}
+
+
+def test_variables_of_environments_are_plain_values_as_text(merged):
+    variables = {"S": "s", "N": 8, "F": 1.5, "B": True, "Z": None, "L": [1], "O": {"a": 1}, "U": "[unknown]"}
+    environment = {"environmentVariables": variables, "files": {"KUBECONFIG": "abc"}}
+    read = merged("environment: [a, b]", {"a": environment, "b": {"environmentVariables": {"S": "t"}}})
+    assert read.variables == {"S": "t", "N": "8", "F": "1.5", "B": "true", "Z": ""}
+    assert [str(each) for each in read.not_seen[2:]] == [
+        "environment variable U: an environment computes it",
+        "environment variable KUBECONFIG: its environment sets it to the path of a temporary file, which is not written here",
+    ]
+
+
+def test_a_value_that_only_opening_the_environment_gives_is_not_known(merged):
+    read = merged("environment: [a]", {"a": {"pulumiConfig": {"x": "[unknown]"}}})
+    assert read.config == {"app:x": UNDECRYPTABLE}
+    assert str(read.not_seen[-1]) == "configuration app:x: an environment computes it"
+
+
+@pytest.mark.parametrize(
+    ("stack", "message"),
+    [
+        ("environment: acme/gpus", "environment is not a list of environments"),
+        ("environment: {imports: acme/gpus}", "environment.imports is not a list of environments"),
+        (
+            "environment: [acme/gpus: {merge: false}]",
+            "environment is a list, in which an entry can have no options",
+        ),
+        ("config: {a:b:c: 1}", "'a:b:c' is not a key of settings"),
+    ],
+)
+def test_an_environment_or_a_key_that_pulumi_refuses_is_a_problem(project, stack: str, message: str):
+    with pytest.raises(ProgramError) as error:
+        project({"Pulumi.dev.yaml": stack})
+    assert error.value.problems[0].message == message
 
 
 def test_what_a_stack_file_says_of_an_environment_itself_counts(project):
