@@ -361,7 +361,7 @@ class RunningPreview:
 
     def _write_config(self, project: Project, config: Mapping[str, str]) -> Path:
         file = project.stack_file
-        settings = read_yaml(file) if file.is_file() else {}
+        settings = read_yaml(file, is_pulumis=True) if file.is_file() else {}
         values = settings.get("config")
         merged = {**(values if isinstance(values, dict) else {}), **config}
         settings["config"] = {

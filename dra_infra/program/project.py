@@ -85,7 +85,7 @@ def load_project(
     root = find_root(directory)
     file = project_file(root)
     assert file is not None  # noqa: S101  (the root is the folder that has it)
-    settings = read_yaml(file)
+    settings = read_yaml(file, is_pulumis=True)
     name = settings.get("name")
     if not isinstance(name, str) or not name:
         raise invalid(file, "`name` is missing", "write name: my-project")

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import ProgramError
 from dra_infra.output.wording import join_words
@@ -60,8 +62,12 @@ def _hint_on_project(start: Path) -> str:
     return f"write a Pulumi.yaml beside it with the lines {join_words([f'`{each}`' for each in lines])}"
 
 
-def read_yaml(file: Path) -> dict[str, Any]:
+def read_yaml(file: Path, *, is_pulumis: bool = False) -> dict[str, Any]:
     """Return the mapping in *file*; an empty one for an empty file.
+
+    Args:
+        file: The file.
+        is_pulumis: Whether Pulumi reads it, for which `yes`, `on` and `y` are texts.
 
     Raises:
         ProgramError: With code `invalid-project`.
@@ -69,7 +75,8 @@ def read_yaml(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MAX_FILE_BYTES:
             raise invalid(file, f"is larger than {MAX_FILE_BYTES} bytes", "")
-        documents = [each.data for each in read_documents(file.read_text(encoding="utf-8"))]
+        text = file.read_text(encoding="utf-8")
+        documents = [each.data for each in read_documents(_quote_words(text) if is_pulumis else text)]
     except (OSError, UnicodeDecodeError, RefusedYamlError) as error:
         raise invalid(file, f"cannot be read: {_first_line(error)}", "") from error
     if len(documents) > 1:
@@ -80,6 +87,35 @@ def read_yaml(file: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise invalid(file, "is not a mapping", "")
     return content
+
+
+_WORDS: Final = frozenset(
+    form for word in ("y", "n", "yes", "no", "on", "off") for form in (word, word.title(), word.upper())
+)
+"""True and false in YAML 1.1. gopkg.in/yaml.v3 (resolve.go), with which Pulumi reads its files, knows `true` and `false` alone."""
+
+_ANY_WORD: Final = re.compile(r"\b(?:y|n|yes|no|on|off)\b", re.IGNORECASE)
+
+
+def _quote_words(text: str) -> str:
+    """Return YAML in which each word of `_WORDS` is in quotes."""
+    if not _ANY_WORD.search(text):
+        return text
+    parts = []
+    end = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            mark = event.end_mark
+            if mark and isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value in _WORDS:
+                # An anchor belongs to the event, so its start is not that of the word.
+                start = mark.index - len(event.value)
+                if text[start : mark.index] == event.value:
+                    parts.append(f'{text[end:start]}"{event.value}"')
+                    end = mark.index
+    except yaml.YAMLError:
+        # Reading it again says what is wrong and where.
+        return text
+    return "".join([*parts, text[end:]])
 
 
 def invalid(file: Path, message: str, hint: str) -> ProgramError:

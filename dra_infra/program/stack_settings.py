@@ -56,7 +56,7 @@ def read_stack_settings(file: Path, project: str, settings: Mapping[str, Any], r
     Raises:
         ProgramError: With codes `invalid-project` and `stand-in-unreadable`.
     """
-    stack = read_yaml(file) if file.is_file() else {}
+    stack = read_yaml(file, is_pulumis=True) if file.is_file() else {}
     result = StackSettings()
     environment: dict[str, Any] = {}
     for values in _read_environments(stack.get("environment"), root, file, result.not_seen):
@@ -171,7 +171,7 @@ def _full_keys(project: str, config: Any, file: Path) -> dict[str, Any]:
     for key, value in config.items() if isinstance(config, Mapping) else ():
         name = full_key(project, str(key))
         if name.count(":") > 1:
-            raise invalid(file, f"{key!r} is not a key of settings", "write namespace:name")
+            raise invalid(file, f"{str(key)[:80]!r} is not a key of settings", "write namespace:name")
         keys[name] = value
     return keys
 
@@ -219,7 +219,7 @@ def _imports_of(written: Any, file: Path) -> list[str]:
     names = []
     for entry in imports:
         if isinstance(entry, Mapping) and not is_inline:
-            name = next(iter(entry), "acme/gpus")
+            name = str(next(iter(entry), "acme/gpus"))[:80]
             hint = f"write environment: {{imports: [{{{name}: ...}}]}}"
             raise invalid(file, "environment is a list, in which an entry can have no options", hint)
         if not isinstance(entry, Mapping):

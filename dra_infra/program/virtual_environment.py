@@ -78,13 +78,13 @@ def _read_options(file: Path, settings: Mapping[str, Any]) -> Mapping[str, str]:
         if name in options and not isinstance(options[name], str):
             raise invalid(
                 file,
-                f"runtime.options.{name} is {options[name]!r}, which is no text",
+                f"runtime.options.{name} is {repr(options[name])[:80]}, which is no text",
                 f"write {name}: {_WORDS[name]}",
             )
     toolchain = options.get("toolchain", "pip")
     if toolchain not in _TOOLCHAINS:
         near = nearest(toolchain, _TOOLCHAINS)
-        message = f"runtime.options.toolchain is {toolchain!r}, which Pulumi does not know"
+        message = f"runtime.options.toolchain is {toolchain[:80]!r}, which Pulumi does not know"
         raise invalid(file, message, f"write {near}" if near else "write pip, poetry or uv")
     return options
 

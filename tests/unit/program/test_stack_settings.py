@@ -184,6 +184,29 @@ def test_defaults_of_the_project_come_last_and_are_not_merged(merged):
     assert config == {"app:a": "2", "app:b": "2", "app:c": "3", "app:o": '{"z":2}', "app:s": ""}
 
 
+def test_words_that_only_yaml_1_1_reads_as_true_or_false_are_texts(project):
+    stack = """
+        config:
+          app:a: yes
+          app:b: &off off   # on
+          app:c: *off
+          app:d: [on, true, {y: No, n: "é on"}]
+          app:e: "no"
+          app:f: !!bool yes
+    """
+    read = project({"Pulumi.dev.yaml": stack}, settings="config: {n: 1, y: N}")
+    assert read.config == {
+        "app:a": "yes",
+        "app:b": "off",
+        "app:c": "off",
+        "app:d": '["on",true,{"n":"é on","y":"No"}]',
+        "app:e": "no",
+        "app:f": "true",
+        "app:n": "1",
+        "app:y": "N",
+    }
+
+
 def test_variables_of_environments_are_plain_values_as_text(merged):
     variables = {"S": "s", "N": 8, "F": 1.5, "B": True, "Z": None, "L": [1], "O": {"a": 1}, "U": "[unknown]"}
     environment = {"environmentVariables": variables, "files": {"KUBECONFIG": "abc"}}
