@@ -39,11 +39,26 @@ class MadeUpNames:
         self._marks: dict[tuple[str, str], str] = {}
         """Who has a name that stands for one that is not known, by kind and text."""
 
-    def add_to(self, properties: struct_pb2.Struct, urn: str, name: str, kind: str) -> None:
+    def add_to(
+        self,
+        properties: struct_pb2.Struct,
+        urn: str,
+        name: str,
+        kind: str,
+        *,
+        is_named_by_content: bool = False,
+    ) -> None:
         """Give the object that the resource *name* registered a name, unless the program does.
 
         A claim or class whose name the program knows later gets one too, which stands for what is not known: pods and claims that
         take it from the resource name the object by it.
+
+        Args:
+            properties: The object, which gets the name.
+            urn: Of the resource.
+            name: Of the resource.
+            kind: Of the object.
+            is_named_by_content: Whether another spec makes another name. Then two specs have two names here too.
         """
         metadata = properties.fields["metadata"]
         if metadata.WhichOneof("kind") not in (None, "null_value", "struct_value"):
@@ -52,7 +67,8 @@ class MadeUpNames:
         if SIGNATURE_KEY in fields:
             return
         if _is_known_later(kind, fields.get("name", _NULL).string_value):
-            fields["name"].string_value = self._marked(kind, urn, name)
+            digits = _digits_of(properties.fields["spec"]) if is_named_by_content else ""
+            fields["name"].string_value = self._marked(kind, urn, f"{name} {digits}".strip())
         if fields.get("name", _NULL).WhichOneof("kind") != "null_value":
             return
         if fields.get("generateName", _NULL).WhichOneof("kind") != "null_value":
@@ -114,6 +130,10 @@ def _without_unknown_name(manifest: dict[str, Any]) -> dict[str, Any]:
     if not is_marker(metadata.get("name")) or not metadata.get("generateName"):
         return manifest
     return {**manifest, "metadata": {key: item for key, item in metadata.items() if key != "name"}}
+
+
+def _digits_of(spec: struct_pb2.Value) -> str:
+    return sha256(spec.SerializeToString(deterministic=True)).hexdigest()[:_DIGITS]
 
 
 def _is_known_later(kind: str, name: str) -> bool:

@@ -23,6 +23,7 @@ from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
+from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.functions import (
@@ -198,7 +199,14 @@ class Monitor:
         if request.custom:
             self._add_namespace(request)
         if request.custom and is_object(request.type):
-            self.names.add_to(request.object, urn, request.name, request.type.rpartition(":")[2])
+            kind = request.type.rpartition(":")[2]
+            self.names.add_to(
+                request.object,
+                urn,
+                request.name,
+                kind,
+                is_named_by_content=kind in CLAIM_KINDS and self._is_part_without_name(request.parent),
+            )
         registration = Registration(
             urn=urn,
             type=request.type,
@@ -385,6 +393,15 @@ class Monitor:
             # A resource for a patch has the kind of its object with an ending.
             if is_known and is_namespaced(group, kind.removesuffix("Patch"), self._scopes, others=True):
                 _fill_in(metadata.struct_value, namespace)
+
+    def _is_part_without_name(self, parent: str) -> bool:
+        """Check for an object of a component of ours that was given no `object_name`: claims are named by their content then."""
+        component = self.registrations.get(parent)
+        return (
+            component is not None
+            and component.type.startswith(_OWN_PREFIX)
+            and "objectName" not in component.inputs
+        )
 
     def note_unknown_result(self, token: str) -> None:
         """Note a function whose result is not known, unless a reason was noted; one of pulumi-kubernetes makes objects."""

@@ -9,6 +9,9 @@ import pulumi_kubernetes as k8s
 import pytest
 
 import dra_infra as dra
+from dra_infra.answers import compare
+from dra_infra.program.synth import synth_function
+from dra_infra.program_objects import Program
 
 FLEET = "hgx-h100 x 1"
 
@@ -103,3 +106,29 @@ def test_a_name_that_is_not_known_and_of_no_claim_here_is_not_decided():
     placed = dra.testing.synth(body).fits(FLEET, "p")
     assert placed.placement.verdict == "not-decided"
     assert "resourceClaimTemplateName is only known after" in repr(placed)
+
+
+@pytest.mark.parametrize(
+    ("object_name", "action", "refused"), [(None, "replaced", ()), ("named", "changed", ("spec",))]
+)
+def test_another_spec_makes_another_name_unless_the_name_is_given(
+    object_name: str | None, action: str, refused: tuple[str, ...]
+):
+    def program_with(memory: str) -> Program:
+        def body() -> None:
+            count = suffix().apply(int)
+            name = named("t") if object_name else None
+            dra.GpuClaimTemplate(
+                "t",
+                device_class="gpu.nvidia.com",
+                count=count,
+                select=dra.gpu.memory >= memory,
+                object_name=name,
+            )
+
+        return synth_function(body)
+
+    review = compare(program_with("40Gi"), program_with("80Gi"), base_label="main")
+
+    (change,) = review.changes
+    assert (change.action, change.refused) == (action, refused)
