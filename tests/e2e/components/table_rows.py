@@ -8,23 +8,24 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "pulumi.md"
 
 
-def assert_row(table: str, cells: Sequence[str]) -> None:
+def assert_row(table: str, cells: Sequence[str], order: Iterable[str]) -> None:
     """Check that the page has a row with these cells, or write it.
 
     Args:
         table: Name of the table.
-        cells: All cells; that of the first names the row.
+        cells: All cells; the first names the row.
+        order: Names of all rows. Writing a row takes others out of the table.
     """
     row = f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
     if os.environ.get("DRA_INFRA_UPDATE_GOLDEN") == "1":
-        _write_row(table, cells[0], row)
+        _write_row(table, cells[0], row, order)
     rows = read_rows(table)
     assert cells[0] in rows, f"{PAGE.name} has no row {cells[0]!r}: run with DRA_INFRA_UPDATE_GOLDEN=1"
     assert rows[cells[0]] == row
@@ -36,7 +37,7 @@ def read_rows(table: str) -> dict[str, str]:
     return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
 
 
-def _write_row(table: str, name: str, row: str) -> None:
+def _write_row(table: str, name: str, row: str, order: Iterable[str]) -> None:
     # Tests in several processes write to one page.
     with PAGE.open("r+") as page:
         fcntl.flock(page, fcntl.LOCK_EX)
@@ -44,7 +45,7 @@ def _write_row(table: str, name: str, row: str) -> None:
         place = _table_of(text, table)
         rows = {line.split(" | ")[0].removeprefix("| "): line for line in place["rows"].splitlines()}
         rows[name] = row
-        written = "".join(f"{line}\n" for line in rows.values())
+        written = "".join(f"{rows[each]}\n" for each in order if each in rows)
         page.seek(0)
         page.write(text[: place.start("rows")] + written + text[place.end("rows") :])
         page.truncate()

@@ -84,6 +84,14 @@ name = pulumi.Output.concat("gpus-", made.id.apply(lambda id: "1"))
 claim = dra.GpuClaimTemplate("gpus", device_class={DRIVER!r}, namespace=NAMESPACE, object_name=name)
 deployment("train", claim.object_name)
 """
+CLASS = f"""
+import dra_infra as dra
+made = config_map("settings", name="settings")
+name = pulumi.Output.concat(NAMESPACE, "-", made.id.apply(lambda id: "1"))
+h100 = dra.GpuDeviceClass("h100", driver={DRIVER!r}, object_name=name)
+claim = dra.GpuClaimTemplate("gpus", device_class=h100, namespace=NAMESPACE)
+deployment("train", claim.object_name)
+"""
 SUBCLASS = f"""
 import dra_infra as dra
 
@@ -148,6 +156,7 @@ def text_file(lab: Lab) -> None:
 
 
 COUNT_PATH = ("ResourceClaimTemplate", "spec", "spec", "devices", "requests", 0, "exactly", "count")
+CLASS_PATH = (*COUNT_PATH[:-1], "deviceClassName")
 EIGHT = {"config": {"project:gpus": 8}}
 CASES = {
     "`Pulumi.yml` with `Pulumi.<stack>.yml`": Case(
@@ -192,6 +201,7 @@ CASES = {
     "a claim's name that is known after `up`": Case(
         NAME, path=("ResourceClaimTemplate", "metadata", "name"), is_known=False
     ),
+    "a class's name that is known after `up`": Case(CLASS, path=CLASS_PATH, is_known=False),
     "a subclass of a component": Case(SUBCLASS),
     "two resources for one object": Case(
         'config_map("settings", {}, name="settings")\nconfig_map("two", {}, name="settings")',
@@ -216,7 +226,7 @@ def test_a_run_without_the_engine_reads_what_up_reads(lab: Lab, title: str, case
     assert case.note in " ".join(map(str, program.not_seen))
     if not case.refusal:
         assert_same_objects(program, up, is_known=case.is_known)
-    assert_row(TABLE, (title, read_by(program, case), sent_by(up, case)))
+    assert_row(TABLE, (title, read_by(program, case, lab.namespace), sent_by(up, case, lab.namespace)), CASES)
 
 
 def test_the_table_has_a_row_for_each_case_and_no_other() -> None:
@@ -284,23 +294,23 @@ def agree(offline: Any, sent: Any) -> bool:
     return bool(offline == sent)
 
 
-def value_of(objects: Objects, path: tuple[str | int, ...]) -> str:
+def value_of(objects: Objects, path: tuple[str | int, ...], namespace: str) -> str:
     """The value that the table shows."""
     value: Any = next(each for each in objects.values() if each["kind"] == path[0])
     for key in path[1:]:
         value = value[key]
-    return f"`{value}`"
+    return f"`{value}`".replace(namespace, "ml")
 
 
-def read_by(program: Program, case: Case) -> str:
+def read_by(program: Program, case: Case, namespace: str) -> str:
     """What the run without the engine says."""
     errors = [each for each in program.problems if each.severity == "error"]
     if errors:
         return "; ".join(f"[`{each.code}`](errors/{area_of(each.code)}.md#{each.code})" for each in errors)
     notes = map(str, program.not_seen)
-    return "; ".join([value_of(objects_of(program), case.path), *notes])
+    return "; ".join([value_of(objects_of(program), case.path, namespace), *notes])
 
 
-def sent_by(up: Result, case: Case) -> str:
+def sent_by(up: Result, case: Case, namespace: str) -> str:
     """What the engine sent."""
-    return f"fails: `{case.refusal}`" if case.refusal else value_of(sent_objects(up), case.path)
+    return f"fails: `{case.refusal}`" if case.refusal else value_of(sent_objects(up), case.path, namespace)

@@ -183,7 +183,7 @@ def test_the_engine_does_what_the_review_says(lab: Lab, cluster_api: Api, title:
     )
     assert [each.get("data", {}).get("a") for each in after] in ([case.data], [])
     kept = {each["metadata"]["name"] for each in cluster_api.list(CONFIG_MAP, namespace=lab.namespace)}
-    assert_row(TABLE, (title, said_by(review, lab.namespace), done_by(up, case.refusal, kept)))
+    assert_row(TABLE, (title, said_by(review, lab.namespace), done_by(up, case.refusal, kept)), CASES)
 
 
 def test_the_table_has_a_row_for_each_case_and_no_other() -> None:
