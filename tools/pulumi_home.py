@@ -26,8 +26,8 @@ HOST_VARIABLE: Final = "DRA_INFRA_HOST"
 VENDOR: Final = "vendor"
 STAND_IN: Final = "stand-in"
 
-CLI_BINARIES: Final = ("pulumi", "pulumi-language-yaml", "helm")
-"""On the PATH of every run; the stand-in provider installs charts with that helm."""
+CLI_BINARIES: Final = ("pulumi", "pulumi-language-yaml", "helm", "kubectl")
+"""On the PATH of every run; the stand-in provider installs charts with that helm, and builds kustomizations with that kubectl."""
 TOOLS: Final = Path(__file__).resolve().parent
 LANGUAGE_HOST: Final = TOOLS / "language_host" / "pulumi-language-python"
 PROVIDER: Final = TOOLS / "kubernetes_provider" / "pulumi-resource-kubernetes"
@@ -131,7 +131,7 @@ def assemble(
         python: Interpreter with the SDK, for the hosts and for programs that name no virtual environment;
             default: this process's own.
         warm: Command of `warm_python`, which runs hosts and programs in that interpreter's place.
-        binaries: Finds the CLI, the YAML host and helm; the default takes what `make tools` built.
+        binaries: Finds the CLI, the YAML host, helm and kubectl; the default takes what `make tools` built.
         provider: `stand-in`, or `vendor` for a plugin that the caller's PATH or Pulumi cache has.
         host: `stand-in`, or `vendor` for the `pulumi-language-python` that the caller's PATH has.
 

@@ -26,6 +26,8 @@ from tools.kubernetes_provider.cluster_session import ClusterSession
 from tools.kubernetes_provider.comparison import compare
 from tools.kubernetes_provider.engine_log import EngineLog
 from tools.kubernetes_provider.failures import abort
+from tools.kubernetes_provider.functions import FunctionError, call_function
+from tools.kubernetes_provider.helm_command import HelmError
 from tools.kubernetes_provider.operations import is_awaited
 from tools.kubernetes_provider.options import Options, find_refused, read_options
 from tools.kubernetes_provider.readiness import assess
@@ -257,7 +259,14 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(
         self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.InvokeResponse:
-        abort(context, f"{request.tok}: functions are not part of the stand-in provider")
+        try:
+            objects = call_function(request.tok, values.decode(request.args), self._session)
+        except (FunctionError, HelmError) as error:
+            abort(context, f"{request.tok}: {error}")
+        response = provider_pb2.InvokeResponse()
+        # The field is called like a keyword of Python.
+        getattr(response, "return").CopyFrom(values.encode({"result": objects}))
+        return response
 
     @override
     def Construct(
