@@ -19,8 +19,8 @@ from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import join_words
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review.running import NOTHING_RUNS, Running
 
 _SECONDS: Final = 40.0, 60.0
 """Seconds for which fewer nodes at a time are searched for, and after which nothing more is decided."""

@@ -18,8 +18,8 @@ from dra_infra.answers.settings import (
     with_options,
 )
 from dra_infra.catalog.workload_kinds import load_workload_kinds
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.review.running import NOTHING_RUNS, Running
 
 
 class ClusterOptions(TypedDict, total=False):

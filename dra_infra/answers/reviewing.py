@@ -25,6 +25,7 @@ from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.placement.placement import Placement
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program.confinement import describe, read_allowance
 from dra_infra.program.preview import previewing
 from dra_infra.program.program_json import load_head
@@ -37,7 +38,6 @@ from dra_infra.review import review as review_placed
 from dra_infra.review.changes import Change, compare_programs
 from dra_infra.review.options import find_staying, with_ignored_changes
 from dra_infra.review.reviews import FailOn
-from dra_infra.review.running import NOTHING_RUNS, Running
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import Asked, existing, label_of, named_by, read_sides
 from dra_infra.sources.subject import Source, check_kind_of_head, find_source, trusted_source

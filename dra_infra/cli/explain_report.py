@@ -13,10 +13,10 @@ from dra_infra.answers.explaining import ASIDE, Explained
 from dra_infra.errors import Problem
 from dra_infra.explanation.records import Change, Explanation, RequestTree, Step, Suggestion
 from dra_infra.output.wording import compress_names, count_of, join_words
+from dra_infra.placement.texts import describe_growth
 from dra_infra.program_objects import ProgramObject, get_field
 from dra_infra.program_writing.python_text import write
 from dra_infra.program_writing.selector_texts import read_selector
-from dra_infra.review.placement_texts import describe_growth
 
 _NODES: Final = 6
 """Reasons of nodes, and further causes of devices, that are told."""

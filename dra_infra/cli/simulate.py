@@ -20,9 +20,9 @@ from dra_infra.cli.printing import (
 )
 from dra_infra.placement.draining import Drained
 from dra_infra.placement.placement import Room
+from dra_infra.placement.texts import GROWTH_MARKS, JOINT_MARKS
 from dra_infra.placement.what_if import WhatIf
 from dra_infra.review.placement_report import describe
-from dra_infra.review.placement_texts import GROWTH_MARKS, JOINT_MARKS
 
 _IN_TURN = "1"
 """In place of a name: one node of each kind, in turn."""

@@ -30,8 +30,8 @@ from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict
+from dra_infra.placement.running import owners_of
 from dra_infra.review.rollout import Outlook
-from dra_infra.review.running import owners_of
 
 PhaseKind: TypeAlias = Literal["prepare", "move", "finish"]
 """Kind of a phase: before anything moves, a group of nodes with workloads or these alone, or the end of the plugin."""

@@ -11,7 +11,7 @@ from dra_infra.cutover.plan import Phase, Plan
 from dra_infra.cutover.steps import Step
 from dra_infra.output.escaping import markdown, one_line
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.review.placement_texts import AT_MOST, JOINT_MARKS, describe_joint
+from dra_infra.placement.texts import AT_MOST, JOINT_MARKS, describe_joint
 
 _HEADS: Final = {
     "always": "every phase works",

@@ -17,9 +17,9 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.placement.placement import Placement
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import Program, ProgramObject, get_field
 from dra_infra.review.changes import Change
-from dra_infra.review.running import NOTHING_RUNS, Running
 
 ROLLING_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet")
 

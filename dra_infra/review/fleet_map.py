@@ -17,9 +17,9 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.candidates import name_nodes
 from dra_infra.placement.placement import Placement
+from dra_infra.placement.texts import DeviceKey, DeviceNames, device_key, name_model
 from dra_infra.review.fleet_colors import Colors, LegendEntry, choose_colors, letter_of
 from dra_infra.review.fleet_tiles import ClaimKey, Tile, TilePainter, fold_tiles
-from dra_infra.review.placement_texts import DeviceKey, DeviceNames, device_key, name_model
 
 MAX_NODES: Final = 5_120
 """Nodes on one map; above that nobody looks at single nodes."""

@@ -15,7 +15,7 @@ from typing import Final
 from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.output.wording import compress_names, count_of, join_words
-from dra_infra.review.placement_texts import DeviceKey, name_model
+from dra_infra.placement.texts import DeviceKey, name_model
 
 _MIDDLE: Final = 11
 _BASELINE: Final = 18.5

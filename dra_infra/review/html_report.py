@@ -20,13 +20,13 @@ from markupsafe import Markup
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, shorten
+from dra_infra.placement.texts import describe_all_at_once
 from dra_infra.review.changes import Change
 from dra_infra.review.diff import Hunk
 from dra_infra.review.engine_steps import WORDS
 from dra_infra.review.fleet_colors import OTHER, letter_of
 from dra_infra.review.fleet_map import draw_fleet
 from dra_infra.review.folding import Folded, fold_unchanged
-from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS

@@ -16,12 +16,12 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.output.escaping import json_text, one_line
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
 from dra_infra.placement.placement import NodePlacement, Placement, Room, WorkloadPlacement
+from dra_infra.placement.texts import AT_MOST
 from dra_infra.program_objects import PolicyFinding
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from dra_infra.review.growth import GrowthChange
-from dra_infra.review.placement_texts import AT_MOST
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
 

@@ -11,12 +11,12 @@ from urllib.parse import quote
 from dra_infra.errors import Problem
 from dra_infra.output.escaping import markdown, markdown_code, one_line
 from dra_infra.output.wording import count_of, shorten
+from dra_infra.placement.texts import describe_all_at_once
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import CostRow
-from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, WorkloadReview
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS

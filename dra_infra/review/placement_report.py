@@ -8,14 +8,14 @@ from typing import Final
 from dra_infra.advice.queues import HELD
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Headroom, Placement, WorkloadPlacement
-from dra_infra.review.folding import fold, tell, tell_other_reasons
-from dra_infra.review.placement_texts import (
+from dra_infra.placement.texts import (
     AT_MOST,
     DeviceNames,
     describe_growth,
     describe_joint,
     describe_placement,
 )
+from dra_infra.review.folding import fold, tell, tell_other_reasons
 
 _MARKS: Final = {"fits": "✓", "does-not-fit": "✗", "not-decided": "?"}
 MAX_LISTED: Final = 20

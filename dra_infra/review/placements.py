@@ -15,8 +15,8 @@ from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import REFUSED, Placement, Reason, Room, WorkloadPlacement
+from dra_infra.placement.texts import DeviceNames, describe_placement
 from dra_infra.program_objects import get_field
-from dra_infra.review.placement_texts import DeviceNames, describe_placement
 
 Trend = Literal["no-longer-fits", "does-not-fit", "not-decided", "fits-now", "new", "moved", "same", "gone"]
 """What became of one workload between base and head, the worst first."""

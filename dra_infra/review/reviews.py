@@ -15,6 +15,7 @@ from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import EnginePreview, Locate, NotSeen, PolicyFinding, Program
 from dra_infra.provenance import Provenance
 from dra_infra.review.changes import (
@@ -45,7 +46,6 @@ from dra_infra.review.placements import (
     find_unplaced,
     needs_devices,
 )
-from dra_infra.review.running import NOTHING_RUNS, Running
 
 Grade = Literal["failed", "danger", "undecided", "ok"]
 

@@ -16,12 +16,12 @@ from rich.text import Text
 from dra_infra.errors import Problem
 from dra_infra.output.escaping import block, one_line
 from dra_infra.output.wording import count_of, shorten
+from dra_infra.placement.texts import describe_all_at_once
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
 from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
 from dra_infra.review.growth import GrowthChange
-from dra_infra.review.placement_texts import describe_all_at_once
 from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
 from dra_infra.review.reviews import Grade, Review
 

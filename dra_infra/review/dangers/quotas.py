@@ -24,11 +24,11 @@ from dra_infra.kubernetes.scheduler.extended_resources import GATE
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement
+from dra_infra.placement.running import name_extended
 from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
 from dra_infra.review.dangers import Danger
 from dra_infra.review.rollout import count_surge
-from dra_infra.review.running import name_extended
 from dra_infra.specs.compute_domains import channel_template
 
 

@@ -11,8 +11,8 @@ import yaml
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_snapshot
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.placement.running import Running
 from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.review.running import Running
 from tests.e2e.cluster.conftest import CLAIM, GPUS, NAMESPACE, PLANTED, Grant, Run, deployment, rule, template
 from tools.cluster import Api, ControlPlane
 from tools.cluster.api_server import api_server

@@ -11,11 +11,11 @@ import pytest
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_snapshot
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.placement.running import Running
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from dra_infra.review.running import Running
 from tests.e2e.lab import DRIVER
 from tools.cluster import Api
 

@@ -18,8 +18,8 @@ from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, Serve
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.placement.placement import WorkloadPlacement
+from dra_infra.placement.running import Running
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import Running
 from dra_infra.target import ClusterTarget
 from tests.e2e.scheduler.objects import DRA
 from tests.e2e.scheduler.stage import Stage, Verdict

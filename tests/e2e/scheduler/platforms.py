@@ -12,8 +12,8 @@ from typing import Final
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.running import Running
 from dra_infra.placement.scheduling import place
-from dra_infra.review.running import Running
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.report import PLATFORM_SECTION
 from tests.e2e.scheduler.answers import Seen

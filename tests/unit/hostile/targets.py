@@ -54,10 +54,10 @@ from dra_infra.forge.session import Session as ForgeSession
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.secret_detector import report_mask
+from dra_infra.placement.running import Running
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import without_secrets
 from dra_infra.review.placement_report import describe
-from dra_infra.review.running import Running
 from dra_infra.sources.manifests import read_side
 from dra_infra.target import ClusterTarget
 from tests.unit.hostile import seeds

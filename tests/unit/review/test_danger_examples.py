@@ -10,11 +10,11 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.codes import CODES
 from dra_infra.errors import Problem
+from dra_infra.placement.running import Running
 from dra_infra.program_objects import Program, ProgramRelease
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from dra_infra.review.running import Running
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "review.md"
 DANGERS = sorted(

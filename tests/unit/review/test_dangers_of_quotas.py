@@ -6,11 +6,11 @@ import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.placement.running import Running
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from dra_infra.review.running import Running
 
 H100 = "h100.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"

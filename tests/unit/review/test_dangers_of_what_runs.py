@@ -8,12 +8,12 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.placement.running import Running
 from dra_infra.placement.scheduling import place
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from dra_infra.review.running import Running
 
 
 def dangers(make, before, after, *running, fleet=None):

@@ -8,9 +8,9 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.placement.running import Running
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet
-from dra_infra.review.running import Running
 from dra_infra.target import ClusterTarget
 from tests import draws
 

@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import Reason
-from dra_infra.review.placement_texts import TIMES, DeviceNames, describe_placement
+from dra_infra.placement.texts import TIMES, DeviceNames, describe_placement
 from dra_infra.review.placements import compare_placements, find_unplaced
 
 H100 = "H100 80GB HBM3"

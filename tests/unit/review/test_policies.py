@@ -8,7 +8,7 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.simulating import simulate
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.review.running import NOTHING_RUNS, Running
+from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.target import ClusterTarget
 
 GROUP = "admissionregistration.k8s.io/v1"

@@ -9,9 +9,9 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import Problem
 from dra_infra.placement.placement import JointVerdict, Order, Shortage
+from dra_infra.placement.running import Running
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
-from dra_infra.review.running import Running
 
 H100 = "H100 80GB HBM3"
 PROBLEM = Problem(path="GpuClaim", code="count-below-one", message="0 is below 1")
