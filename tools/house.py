@@ -2,6 +2,7 @@
 
 Every import of our own modules counts, inside functions and under `TYPE_CHECKING` too: a reader follows them all.
 Sizes are printed and have no limit. A module is one idea that a reader looks for by name, and its length follows from the idea.
+Functions of more than 70 lines are printed by name, and so are those with more than 12 parameters that are no constructors.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ MOST_IN_FUNCTIONS: Final = 40
 """Imports of our own modules inside functions, each where a measured start-up needs it."""
 
 
+LONG: Final = 70
+"""Lines of a function that a reader still has on one screen, with its docstring."""
+
+MANY: Final = 12
+"""Parameters of a function that a reader still keeps apart."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class House:
     """The modules of a package.
@@ -32,12 +40,14 @@ class House:
         imports: Which of them each one imports.
         late: Modules with the number of their imports inside functions.
         folders: Folders with the number of modules in them.
+        large: What is large, in words, of each function that is long or takes many parameters.
     """
 
     lines: Mapping[str, int]
     imports: Mapping[str, frozenset[str]]
     late: Mapping[str, int]
     folders: Mapping[str, int]
+    large: Mapping[str, str]
 
     @property
     def median(self) -> float:
@@ -61,10 +71,13 @@ def measure(root: Path, package: str = PACKAGE) -> House:
     lines = {}
     imports = {}
     late = Counter[str]()
+    large: dict[str, str] = {}
     for name, file in files.items():
         text = file.read_text(encoding="utf-8")
         found: set[str] = set()
-        for imported, inside in _imports(ast.parse(text)):
+        tree = ast.parse(text)
+        large |= {f"{name}.{function}": words for function, words in _large_functions(tree)}
+        for imported, inside in _imports(tree):
             target = imported if imported in files else imported.rpartition(".")[0]
             if target in files and target != name:
                 found.add(target)
@@ -78,6 +91,7 @@ def measure(root: Path, package: str = PACKAGE) -> House:
         folders=Counter(
             str(file.parent.relative_to(root)) for file in files.values() if "_pb2" not in file.name
         ),
+        large=large,
     )
 
 
@@ -97,6 +111,8 @@ def main() -> int:
         f" longest {max(house.lines.values())}, largest folder {max(house.folders.values())},"
         f" {sum(house.late.values())} imports inside functions"
     )
+    for function, words in sorted(house.large.items()):
+        print(f"{function}: {words}")
     faults = list(find_faults(house))
     for fault in faults:
         print(fault, file=sys.stderr)
@@ -106,6 +122,19 @@ def main() -> int:
 def _name(root: Path, file: Path) -> str:
     parts = file.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _large_functions(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        parameters = len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
+        sizes = [f"{lines} lines"] if lines > LONG else []
+        if parameters > MANY and node.name != "__init__":
+            sizes.append(f"{parameters} parameters")
+        if sizes:
+            yield node.name, ", ".join(sizes)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, bool]]:

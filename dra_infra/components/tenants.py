@@ -105,12 +105,11 @@ class GpuTenant(Component):
         self.templates = {}
 
         def check(given: Mapping[str, Any]) -> list[Problem]:
-            space, of_space = given["namespace"], given["namespace_labels"]
             return [
                 *check_metadata(given),
                 *check_namespace_of_tenant(
-                    space,
-                    of_space,
+                    given["namespace"],
+                    given["namespace_labels"],
                     create=create_namespace,
                     admin_access=admin_access,
                     pod_security=pod_security,
@@ -143,41 +142,54 @@ class GpuTenant(Component):
             return
         made: dict[str, pulumi.Resource] = {}
         if makes_namespace(self._space, create=create_namespace):
-            made["Namespace"] = make_namespace(
-                name,
-                self._space,
-                labels_of_namespace(
-                    given["namespace_labels"], admin_access=admin_access, pod_security=pod_security
-                ),
-                pulumi.ResourceOptions(parent=self),
+            labels_of_space = labels_of_namespace(
+                given["namespace_labels"], admin_access=admin_access, pod_security=pod_security
             )
+            own = pulumi.ResourceOptions(parent=self)
+            made["Namespace"] = make_namespace(name, self._space, labels_of_space, own)
         if quota or hard:
-            metadata = {
-                "name": name,
-                "namespace": self._space,
-                "labels": given["labels"],
-                "annotations": given["annotations"],
-            }
-            manifest = {
-                "apiVersion": "v1",
-                "kind": "ResourceQuota",
-                "metadata": present(metadata),
-                "spec": {"hard": _limits(quota or {}, given["hard"])},
-            }
-            after = pulumi.ResourceOptions(parent=self, depends_on=list(made.values()) or None)
-            made["ResourceQuota"] = KubernetesObject(name, manifest, after)
-        made |= self._bind(members or {}, roles, list(made.values()))
-        self.resources = made
+            made["ResourceQuota"] = self._make_quota(quota or {}, given, list(made.values()))
+        self.resources = made | self._bind(members or {}, roles, list(made.values()))
+        self._hand_out(templates or {}, tolerations, list(made.values()))
+
+    def _hand_out(
+        self,
+        templates: Mapping[str, Template],
+        tolerations: Sequence[Toleration],
+        before: Sequence[pulumi.Resource],
+    ) -> None:
+        """Make the templates, and show the namespace, so that what is placed there comes after *before*."""
         # A pod that is made before the quota is not counted against it.
-        for kind in ("Namespace", "ResourceQuota"):
-            if kind in made:
-                self._space = depending_on(self._space, made[kind])
+        for resource in before:
+            self._space = depending_on(self._space, resource)
         self.namespace = output_of(self._space)
         self.templates = {
-            key: self._make_template(key, template, tolerations)
-            for key, template in (templates or {}).items()
+            key: self._make_template(key, template, tolerations) for key, template in templates.items()
         }
         self.register_outputs({"namespace": self.namespace, "templates": list(self.templates)})
+
+    def _make_quota(
+        self,
+        quota: Mapping[NamedClass | str, int],
+        given: Mapping[str, Any],
+        before: Sequence[pulumi.Resource],
+    ) -> KubernetesObject:
+        name = self._component_name
+        metadata = {
+            "name": name,
+            "namespace": self._space,
+            "labels": given["labels"],
+            "annotations": given["annotations"],
+        }
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": present(metadata),
+            "spec": {"hard": _limits(quota, given["hard"])},
+        }
+        return KubernetesObject(
+            name, manifest, pulumi.ResourceOptions(parent=self, depends_on=list(before) or None)
+        )
 
     def _bind(
         self, members: Mapping[str, Sequence[str]], roles: Any, before: Sequence[pulumi.Resource]

@@ -61,25 +61,8 @@ def ask_program(
     subject = replace(subject, part=template.owner.part)
     template, used = at_allocations(template, held)
     elsewhere = {str(ObjectRef.of(each)): result for each in used if (result := read_allocation(each))}
-    # The driver's controller makes templates of ComputeDomains.
-    made = [
-        each
-        for domain in manifests
-        if domain.get("kind") == "ComputeDomain" and (each := channel_template(domain))
-    ]
-    needed = []
-    causes = [*_find_unusable(used, template.replicas or 0)]
-    for entry in template.claims:
-        kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
-        name = str(entry.claim_name or entry.template_name or "")
-        if not name and template.places:
-            causes.append(_made_by_controller(subject, template))
-            continue
-        found = _find(kind, name, subject.namespace, (*manifests, *running, *made))
-        if found is None:
-            causes.append(_missing(ObjectRef(kind, name, subject.namespace), subject, entry.name))
-        else:
-            needed.append(found)
+    needed, missing = _find_claims(subject, template, (*manifests, *running))
+    causes = [*_find_unusable(used, template.replicas or 0), *missing]
     claims, problems = _claims(needed, around)
     causes += problems
     claims = [
@@ -102,6 +85,32 @@ def ask_program(
         causes=tuple(causes),
         unmodelled=find_unmodelled(template, manifest),
     )
+
+
+def _find_claims(
+    subject: ObjectRef, template: PodTemplate, manifests: Sequence[Manifest]
+) -> tuple[list[Manifest], list[Problem]]:
+    """Return the claims and templates that pods name, and why others of them are not there."""
+    # The driver's controller makes templates of ComputeDomains.
+    made = [
+        channels
+        for domain in manifests
+        if domain.get("kind") == "ComputeDomain" and (channels := channel_template(domain))
+    ]
+    needed = []
+    causes = []
+    for entry in template.claims:
+        kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
+        name = str(entry.claim_name or entry.template_name or "")
+        if not name and template.places:
+            causes.append(_made_by_controller(subject, template))
+            continue
+        claim = _find(kind, name, subject.namespace, (*manifests, *made))
+        if claim is None:
+            causes.append(_missing(ObjectRef(kind, name, subject.namespace), subject, entry.name))
+        else:
+            needed.append(claim)
+    return needed, causes
 
 
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -283,20 +283,7 @@ def compile_claim(
             `duplicate-request`, `unknown-request`, `invalid-name`, `missing-argument`, `too-many-items`,
             `invalid-toleration`, `needs-newer-kubernetes`, and those of selectors and configs.
     """
-    problems: list[Problem] = []
-    records: list[RequestRecord] = []
-    if len(requests) > MAX_ITEMS:
-        problems.append(too_many("requests", len(requests), MAX_ITEMS, "split the claim"))
-    for index, request in enumerate(requests):
-        prefix = "" if shorthand else f"requests[{index}]"
-        if not isinstance(request, DeviceRequest):
-            hint = 'write dra.DeviceRequest("name", device_class=...)'
-            problems.append(wrong_type(prefix, request, "a DeviceRequest", hint))
-            continue
-        found, record = compile_request(request)
-        problems += [problem.below(prefix) if prefix else problem for problem in found]
-        if record is not None:
-            records.append(record)
+    records, problems = _compile_requests(requests, shorthand=shorthand)
     problems += check_names(requests, "requests")
     problems += check_total(
         "count" if shorthand else "requests",
@@ -309,8 +296,8 @@ def compile_claim(
     )
     if is_list(constraints) and len(constraints) > MAX_ITEMS:
         problems.append(too_many("constraints", len(constraints), MAX_ITEMS, "split the claim"))
-    found, compiled = compile_constraints(constraints, _names(requests))
-    problems += found
+    wrong, compiled = compile_constraints(constraints, _names(requests))
+    problems += wrong
     problems += check_gates(requests, constraints, target or ClusterTarget(), shorthand=shorthand)
     # What a config is for cannot be told while the requests are wrong.
     if not problems and not (is_list(configs) and not configs):
@@ -326,6 +313,26 @@ def compile_claim(
     if configs:
         claim = claim.model_copy(update={"config": compile_claim_configs(configs)})
     return ResourceClaimSpec(devices=claim)
+
+
+def _compile_requests(
+    requests: Sequence[DeviceRequest], *, shorthand: bool
+) -> tuple[list[RequestRecord], list[Problem]]:
+    problems: list[Problem] = []
+    records: list[RequestRecord] = []
+    if len(requests) > MAX_ITEMS:
+        problems.append(too_many("requests", len(requests), MAX_ITEMS, "split the claim"))
+    for index, request in enumerate(requests):
+        prefix = "" if shorthand else f"requests[{index}]"
+        if not isinstance(request, DeviceRequest):
+            hint = 'write dra.DeviceRequest("name", device_class=...)'
+            problems.append(wrong_type(prefix, request, "a DeviceRequest", hint))
+            continue
+        wrong, record = compile_request(request)
+        problems += [problem.below(prefix) if prefix else problem for problem in wrong]
+        if record is not None:
+            records.append(record)
+    return records, problems
 
 
 def leaves_of(requests: Sequence[DeviceRequest]) -> Iterator[tuple[str, DeviceRequest | Alternative]]:

@@ -192,13 +192,8 @@ def compile_platform(
         "operator",
         lambda given: compile_operator(given, target=target, otherwise=_for_operator(profile, driver)),
     )
-    follows = dict(profile.driver) if profile else {}
     operator = found.get("operator")
-    if operator:
-        follows |= follows_for_driver(operator)
-    elif parts.get("operator") is not None:
-        # Of an operator that is wrong nothing follows; a second problem because of it would be none.
-        follows |= {"gpu_resources_enabled_override": True}
+    follows = _for_driver(profile, operator, is_wrong=parts.get("operator") is not None and not operator)
     add("driver", lambda given: compile_driver(given, target=target, line=line, otherwise=follows))
     other = profile.example if profile else {}
     add("example", lambda given: compile_example_driver(given, target=target, otherwise=other))
@@ -214,14 +209,19 @@ def compile_platform(
         )
     else:
         problems += _check_any(parts)
-    lacks = profile.scc if profile else {}
-    scc = {
-        name for name in {*lacks} & {*found} if found[name].release.version in lacks[name] or not lacks[name]
-    }
+    scc = _find_parts_without_scc(profile, found)
     problems += _check_bound(scc, found)
     if any(problem.severity == "error" for problem in problems):
         raise InvalidSpecError(problems)
     return PlatformPlan(_share_namespaces(found), labels, tuple(problems), frozenset(scc))
+
+
+def _find_parts_without_scc(profile: Platform | None, found: Mapping[str, Installation]) -> set[str]:
+    """Return the parts whose charts lack a SecurityContextConstraint that the platform needs."""
+    lacks = profile.scc if profile else {}
+    return {
+        name for name in {*lacks} & {*found} if found[name].release.version in lacks[name] or not lacks[name]
+    }
 
 
 def _check_bound(scc: Set[str], found: Mapping[str, Installation]) -> Iterator[Problem]:
@@ -239,6 +239,21 @@ def _check_bound(scc: Set[str], found: Mapping[str, Installation]) -> Iterator[P
                 hint=hint,
                 severity="error" if is_shared else "warning",
             )
+
+
+def _for_driver(profile: Platform | None, operator: Installation | None, *, is_wrong: bool) -> dict[str, Any]:
+    """Return what follows for the DRA driver.
+
+    Args:
+        profile: The platform.
+        operator: The operator; None where none is wanted, or it is wrong.
+        is_wrong: Whether it is wrong.
+    """
+    follows = dict(profile.driver) if profile else {}
+    if operator:
+        return follows | follows_for_driver(operator)
+    # Of an operator that is wrong nothing follows; a second problem because of it would be none.
+    return follows | {"gpu_resources_enabled_override": True} if is_wrong else follows
 
 
 def _for_operator(profile: Platform | None, driver: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -66,3 +66,15 @@ def test_the_length_of_a_module_has_no_limit(root: Path) -> None:
 
 def test_our_own_house_is_as_it_has_to_be() -> None:
     assert list(house.find_faults(house.measure(house.ROOT))) == []
+
+
+def test_functions_that_are_long_or_take_many_parameters_are_named(root: Path) -> None:
+    parameters = ", ".join(f"p{number}" for number in range(house.MANY + 1))
+    long = "def long():\n" + "    x = 1\n" * house.LONG
+    write(
+        root,
+        "a",
+        f"{long}\n\ndef many({parameters}): ...\n\n\nclass A:\n    def __init__(self, {parameters}): ...\n",
+    )
+
+    assert house.measure(root, "p").large == {"p.a.long": "71 lines", "p.a.many": "13 parameters"}
