@@ -133,7 +133,13 @@ class Component(pulumi.ComponentResource):
         refused = check_resource_name(name)
         registered = "unnamed" if refused else name
         opts, self._object_options = take_object_options(self, opts)
-        super().__init__(f"dra-infra:index:{_type_name(self)}", registered, inputs_of(self._given), opts)
+        inputs = inputs_of(self._given)
+        own = {key: value for key, value in vars(self).items() if key in inputs}
+        super().__init__(f"dra-infra:index:{_type_name(self)}", registered, inputs, opts)
+        # The SDK makes an attribute of each input. Those of a component are what it documents.
+        for key in inputs:
+            vars(self).pop(key, None)
+        vars(self).update(own)
         self.resources = {}
         self._problems: list[Problem] = [*self._misspelt]
         self._report(refused)

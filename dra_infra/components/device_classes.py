@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 
 from dra_infra.components.component import ObjectComponent, compiled_by
-from dra_infra.components.known_outputs import holds_unknown, shown_name, text_of
+from dra_infra.components.known_outputs import holds_unknown, output_of, shown_name, text_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
@@ -42,6 +42,7 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
         opts: Pulumi resource options.
 
     Attributes:
+        driver: Name of the driver of the devices.
         object_name: Name of the DeviceClass object.
 
     Example:
@@ -50,6 +51,7 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
         ```
     """
 
+    driver: pulumi.Output[str]
     object_name: pulumi.Output[str]
 
     @compiled_by(plan_device_class)
@@ -72,6 +74,7 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
 
     def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
         super()._show(name, arguments)
+        self.driver = output_of(arguments["driver"])
         if text_of(self.object_name) is None:
             self.object_name = shown_name(self.object_name)
 

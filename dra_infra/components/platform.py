@@ -62,6 +62,7 @@ class GpuPlatform(ChartComponent):
         opts: Pulumi resource options.
 
     Attributes:
+        platform: Where the cluster runs; None where that was not said.
         installed: What is installed, by `"operator"`, `"driver"`, `"example"`.
         device_classes: The DeviceClasses of all parts, by name, for `device_class=` of claims.
         node_labels: Labels that GPU nodes need.
@@ -73,6 +74,7 @@ class GpuPlatform(ChartComponent):
         ```
     """
 
+    platform: pulumi.Output[PlatformName | None]
     installed: Mapping[str, Installed]
     device_classes: Mapping[str, InstalledClass]
     node_labels: Mapping[str, Any]
@@ -92,6 +94,7 @@ class GpuPlatform(ChartComponent):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(name, target=target, opts=opts)
+        self.platform = pulumi.Output.from_input(platform)
         self.installed, self.device_classes, self.node_labels = {}, InstalledClasses(), {}
         problems: list[Problem] = []
         parts: dict[str, dict[str, Any] | None] = {}

@@ -85,3 +85,21 @@ def test_an_argument_of_a_wrong_type_is_left_out_and_the_others_stay():
     )
 
     assert inputs == {"count": 2}
+
+
+def test_inputs_are_no_attributes_and_take_none_of_a_subclass_away():
+    seen: dict[str, Any] = {}
+
+    class TeamClaim(dra.GpuClaimTemplate):
+        def __init__(self, name: str) -> None:
+            self.count = 3
+            super().__init__(name, device_class="gpu.nvidia.com", count=2, namespace="ml")
+
+    def body() -> None:
+        claim = TeamClaim("trainer")
+        seen.update(vars(claim))
+
+    inputs_of(body, "GpuClaimTemplate")
+
+    assert seen["count"] == 3
+    assert "deviceClass" not in seen
