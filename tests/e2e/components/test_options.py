@@ -100,8 +100,11 @@ def test_labels_of_others_are_left_to_them(lab: Lab, cluster_api: Api) -> None:
     lab.up(program(ignored, more='namespace=NAMESPACE, labels={"revision": "1"}'))
     lab.write(program(ignored, more='namespace=NAMESPACE, labels={"revision": "2"}'))
 
-    lab.stack.preview("--expect-no-changes").check()
+    preview = lab.stack.preview().check()
 
+    # The component is registered with its new argument, and the object stays.
+    changed = [(step.type, step.operation) for step in preview.steps if step.operation != "same"]
+    assert changed == [("dra-infra:index:GpuClaimTemplate", "update")]
     assert list(templates(cluster_api, lab).values()) == [{"revision": "1"}]
 
 
