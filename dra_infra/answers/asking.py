@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Unpack
 
-from dra_infra.answers.explaining import Asked, ask_scene, ask_snapshot
+from dra_infra.answers.explaining import SubjectFacts, ask_scene, ask_snapshot
 from dra_infra.answers.reading import SceneOptions, read_scene
 from dra_infra.answers.settings import read_snapshot
 from dra_infra.catalog.fleet_files import gather_fleet
@@ -71,7 +71,7 @@ def ask_files(
     namespace: str | None = None,
     timeout: float = 20.0,
     **options: Unpack[SceneOptions],
-) -> Asked:
+) -> SubjectFacts:
     """Return the question about an object of files.
 
     Args:
@@ -133,7 +133,7 @@ def ask_cluster(
     kubernetes: str | None = None,
     gates: Mapping[str, bool] = MappingProxyType({}),
     tell: Callable[[str], None] = lambda _: None,
-) -> Asked:
+) -> SubjectFacts:
     """Return the question about an object of a live cluster, which is read once.
 
     Args:
@@ -181,8 +181,8 @@ def ask_cluster(
         placed=find_placed(objects, fleet.nodes, items[NAMESPACES]) if listings[PODS].is_seen else None,
         is_blind=not listings[NODES].is_seen,
     )
-    return Asked(
-        asking=ask_running(manifest, around, objects),
+    return SubjectFacts(
+        subject_question=ask_running(manifest, around, objects),
         where=reader.session.account.server,
         provenance=Provenance.of([release], placement=release, server=server),
         not_seen=tuple(dict.fromkeys((*problems, *more, *untold))),

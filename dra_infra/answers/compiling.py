@@ -24,7 +24,7 @@ from dra_infra.sources.repository import (
     is_tree_changed,
     may_be_in_repository,
 )
-from dra_infra.sources.sides import Asked, complete, label_of, render, start
+from dra_infra.sources.sides import SideOptions, complete, label_of, render, start
 from dra_infra.sources.subject import RENDERED, Source, find_source
 
 COMPILED: Final = 0
@@ -98,7 +98,7 @@ def compile_side(
         ProblemsError: When nothing lies at *path*, or it leads out of its repository; with code `started-from-repository` where
             files of the repository could run in this process.
     """
-    asked = Asked(
+    side_options = SideOptions(
         base=None,
         stack=stack,
         config=config,
@@ -109,15 +109,15 @@ def compile_side(
     )
     subject = find_source(path, source, stack=stack, config=config)
     repository = _repository(path, subject)
-    if not asked.allowance.everything:
+    if not side_options.allowance.everything:
         check_start(repository.top if repository else subject.root)
     tell(f"compiling {subject.shown}")
-    return _compile(subject, asked, repository, output, warn)
+    return _compile(subject, side_options, repository, output, warn)
 
 
 def _compile(
     source: Source,
-    asked: Asked,
+    side_options: SideOptions,
     repository: Repository | None,
     output: Path | None,
     warn: Callable[[Sequence[Problem]], None],
@@ -131,16 +131,20 @@ def _compile(
     inside = repository.top if repository else source.root
     try:
         if source.kind == "program":
-            project, warnings = load_checked(source.root, asked.stack, asked.config)
+            project, warnings = load_checked(source.root, side_options.stack, side_options.config)
             warn(warnings)
             compiled = replace(compiled, fleet=project.config.get(FLEET_SETTING, ""))
-            running = start(source.root, inside, asked)
-            side = complete(running.result(), source.root, asked, inside=inside)
-            confinement = describe(running.in_force, asked.allowance, ["helm"] if asked.charts else [])
+            running = start(source.root, inside, side_options)
+            side = complete(running.result(), source.root, side_options, inside=inside)
+            confinement = describe(
+                running.in_force, side_options.allowance, ["helm"] if side_options.charts else []
+            )
             compiled = replace(compiled, program=side.program)
             return CompiledSide(source=source, compiled=compiled, confinement=confinement)
         if source.kind in RENDERED:
-            side = render(source.root, asked.values, source, asked, source.root.name, inside=inside)
+            side = render(
+                source.root, side_options.values, source, side_options, source.root.name, inside=inside
+            )
             return CompiledSide(source=source, compiled=replace(compiled, program=side.program))
         files, left_out = _files(source, inside)
         compiled = replace(compiled, files=files, is_file=source.root.is_file(), left_out=left_out)

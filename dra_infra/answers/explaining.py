@@ -15,7 +15,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cluster import pending
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation.asking import Asking, ClusterContext, find_subject, read_classes
+from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, find_subject, read_classes
 from dra_infra.explanation.causes import find_causes
 from dra_infra.explanation.explain import explain as explain_question
 from dra_infra.explanation.question import Question
@@ -39,11 +39,11 @@ Manifest = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class SubjectFacts:
     """A question about one object, and what is known before the allocator is asked.
 
     Args:
-        asking: The question.
+        subject_question: The question.
         where: The fleet or cluster.
         provenance: What it is checked for.
         not_seen: What could not be seen, warnings of the program, and every error of the objects.
@@ -61,7 +61,7 @@ class Asked:
         left_out: What the program or the files hold that the scene does not.
     """
 
-    asking: Asking
+    subject_question: SubjectQuestion
     where: str
     provenance: Provenance
     not_seen: tuple[Problem, ...] = ()
@@ -83,7 +83,7 @@ class Explained:
     """The answer.
 
     Args:
-        asking: What was asked.
+        subject_question: What was asked.
         causes: What is wrong around it.
         answer: What the allocator says; None where it was not asked.
         where: The fleet or cluster.
@@ -95,7 +95,7 @@ class Explained:
         is_deep: Whether pairs of changes were tried too.
     """
 
-    asking: Asking
+    subject_question: SubjectQuestion
     causes: tuple[Problem, ...]
     answer: Explanation | None
     where: str
@@ -114,17 +114,17 @@ class Explained:
         if any(
             cause.severity == "error"
             for cause in self.causes
-            if cause.code not in ASIDE or (self.answer is None and not self.asking.settled)
+            if cause.code not in ASIDE or (self.answer is None and not self.subject_question.settled)
         ):
             return "does-not-fit"
         if self.answer is not None:
             return self.answer.verdict
-        return "fits" if self.asking.settled or self.is_free else "does-not-fit"
+        return "fits" if self.subject_question.settled or self.is_free else "does-not-fit"
 
     @property
     def is_free(self) -> bool:
         """True where there is a node to which the pods may go."""
-        return self.asking.question is not None and bool(self.asking.question.eligible)
+        return self.subject_question.question is not None and bool(self.subject_question.question.eligible)
 
     @property
     def is_held(self) -> bool:
@@ -134,7 +134,7 @@ class Explained:
     @property
     def absent(self) -> tuple[str, ...]:
         """The classes that are requested and not there."""
-        return self.asking.question.absent if self.asking.question is not None else ()
+        return self.subject_question.question.absent if self.subject_question.question is not None else ()
 
     @property
     def fits(self) -> bool:
@@ -180,12 +180,14 @@ def explain(
         ProgramError: `subject-not-known`.
         ValueError: For a scene without a fleet.
     """
-    asked = ask_scene(scene, name, namespace=namespace, timeout=timeout)
+    facts = ask_scene(scene, name, namespace=namespace, timeout=timeout)
     end = time.monotonic() + timeout
-    return answer(asked, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
+    return answer(facts, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
 
 
-def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout: float = 60.0) -> Asked:
+def ask_scene(
+    scene: Scene, name: str, *, namespace: str | None = None, timeout: float = 60.0
+) -> SubjectFacts:
     """Return the question about one object of a scene, with what the check and the placement of the whole scene say of it.
 
     Args:
@@ -214,14 +216,14 @@ def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout:
     around, unread = _surround(scene, accepted, taken)
     objects = ProgramObjects(accepted, fleet.classes, release, taken, known)
     running = [*scene.running.objects.values()]
-    asking = ask_program(
+    subject_question = ask_program(
         manifest, around, manifests, running, part=subject.part, kinds=known, held=objects.held
     )
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     # If the program itself has errors, objects are missing, and it is not known which other pods would run.
     missing = [problem for problem in program.problems if problem.severity == "error"]
-    asked = Asked(
-        asking=replace(asking, causes=(*asking.causes, *missing)),
+    facts = SubjectFacts(
+        subject_question=replace(subject_question, causes=(*subject_question.causes, *missing)),
         where=fleet.name,
         provenance=scene.provenance,
         not_seen=tuple(dict.fromkeys((*program.problems, *errors, *unread))),
@@ -235,12 +237,12 @@ def ask_scene(scene: Scene, name: str, *, namespace: str | None = None, timeout:
     )
     if subject.kind in CLAIM_KINDS:
         alone = place_one_claim(scene, subject, checked, taken=taken)
-        return _with_workload(asked, alone)
+        return _with_workload(facts, alone)
     end = time.monotonic() + timeout
     placement = place_scene(scene, checked, taken=taken, is_late=lambda: time.monotonic() > end)
     workload = find_workload(objects, subject)
     undecided = workload.plan.reasons if workload and isinstance(workload.plan, Undecided) else ()
-    return _with_placement(asked, placement, subject, undecided)
+    return _with_placement(facts, placement, subject, undecided)
 
 
 def _surround(
@@ -272,25 +274,25 @@ def _surround(
 
 
 def _with_placement(
-    asked: Asked, placement: Placement, subject: ObjectRef, undecided: tuple[Reason, ...]
-) -> Asked:
+    facts: SubjectFacts, placement: Placement, subject: ObjectRef, undecided: tuple[Reason, ...]
+) -> SubjectFacts:
     """Add what the placement of all workloads says of the one that is asked about."""
-    asked = replace(asked, joint=placement.joint, growth=placement.growth, undecided=undecided)
+    facts = replace(facts, joint=placement.joint, growth=placement.growth, undecided=undecided)
     alone = next((placed for placed in placement.workloads if _is_of(placed, subject)), None)
-    return asked if alone is None else _with_workload(asked, alone)
+    return facts if alone is None else _with_workload(facts, alone)
 
 
-def _with_workload(asked: Asked, alone: WorkloadPlacement) -> Asked:
+def _with_workload(facts: SubjectFacts, alone: WorkloadPlacement) -> SubjectFacts:
     """Add what the placement says of the pods that are asked about, or of one pod with the claim."""
     first = alone.reasons[0] if alone.reasons else None
     if first is not None and first.code == REFUSED:
-        return replace(asked, asking=_refused(asked.asking, first))
+        return replace(facts, subject_question=_refused(facts.subject_question, first))
     if first is not None and first.code == OTHER_NODES:
         # Why the nodes of the fleet do not let the pods in is known.
-        asked = replace(asked, undecided=(first,))
+        facts = replace(facts, undecided=(first,))
     causes = tuple(
         Problem(
-            path=asked.asking.subject,
+            path=facts.subject_question.subject,
             code=reason.code,
             message=reason.message,
             severity="warning" if reason.code in HELD else "error",
@@ -298,8 +300,8 @@ def _with_workload(asked: Asked, alone: WorkloadPlacement) -> Asked:
         for reason in alone.reasons
         if reason.code in HELD or reason.code == "quota-refuses"
     )
-    asking = replace(asked.asking, causes=(*asked.asking.causes, *causes))
-    return replace(asked, asking=asking, placed=alone)
+    subject_question = replace(facts.subject_question, causes=(*facts.subject_question.causes, *causes))
+    return replace(facts, subject_question=subject_question, placed=alone)
 
 
 def _is_of(placed: WorkloadPlacement, subject: ObjectRef) -> bool:
@@ -308,13 +310,15 @@ def _is_of(placed: WorkloadPlacement, subject: ObjectRef) -> bool:
     return owner.whole.stored == subject.whole.stored and subject.part in ("", owner.part)
 
 
-def _refused(asking: Asking, reason: Reason) -> Asking:
+def _refused(subject_question: SubjectQuestion, reason: Reason) -> SubjectQuestion:
     """Take the question back: pods that need an object with an error are never made, wherever devices are free."""
-    cause = Problem(path=asking.subject, code=reason.code, message=reason.message)
-    return Asking(subject=asking.subject, causes=(cause, *asking.causes), settled="not placed")
+    cause = Problem(path=subject_question.subject, code=reason.code, message=reason.message)
+    return SubjectQuestion(
+        subject=subject_question.subject, causes=(cause, *subject_question.causes), settled="not placed"
+    )
 
 
-def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release: Release) -> Asked:
+def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release: Release) -> SubjectFacts:
     """Return the question about an object of a snapshot, where its pods run or wait.
 
     Raises:
@@ -330,9 +334,9 @@ def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release
         taken=pending.find_amounts(objects),
         placed=pending.find_placed(objects, cluster.fleet.nodes, cluster.objects),
     )
-    asking = pending.ask_running(manifest, around, objects)
-    return Asked(
-        asking=asking,
+    subject_question = pending.ask_running(manifest, around, objects)
+    return SubjectFacts(
+        subject_question=subject_question,
         where=cluster.fleet.name,
         provenance=Provenance.of([release], placement=release),
         not_seen=tuple(problems),
@@ -355,29 +359,29 @@ def seen_objects(objects: Sequence[Manifest]) -> pending.SeenObjects:
     )
 
 
-def answer(asked: Asked, *, is_late: Callable[[], bool], is_deep: bool = False) -> Explained:
+def answer(facts: SubjectFacts, *, is_late: Callable[[], bool], is_deep: bool = False) -> Explained:
     """Ask the allocator, and hold its answer to that of placement.
 
     The allocator gives each pod the first node that it can. Placement tries more orders, and places all pods of the
     object, so where both differ placement is right.
 
     Args:
-        asked: The question.
+        facts: The question.
         is_late: Asked during the search for changes that help; once true, it stops.
         is_deep: Whether to try pairs of changes too.
     """
-    question = asked.asking.question
-    asking = asked.asking
-    placed = asked.placed
-    explanation, causes = _ask_allocator(asked, is_late=is_late, is_deep=is_deep)
-    undecided = asked.undecided
+    question = facts.subject_question.question
+    subject_question = facts.subject_question
+    placed = facts.placed
+    explanation, causes = _ask_allocator(facts, is_late=is_late, is_deep=is_deep)
+    undecided = facts.undecided
     if placed is not None and placed.verdict == "not-decided" and not undecided:
         # What stopped the search may have stopped the allocator's too, which says so in its own words.
         is_decided = explanation is None or explanation.verdict != "not-decided"
         undecided = tuple(reason for reason in placed.reasons if is_decided or reason.code == ORDERS_LEFT)
     if placed is not None and placed.verdict == "does-not-fit" and not _explains(explanation, causes):
         causes += [
-            Problem(path=asking.subject, code=reason.code, message=str(reason))
+            Problem(path=subject_question.subject, code=reason.code, message=str(reason))
             for reason in placed.reasons
             if reason.code not in HELD
         ]
@@ -385,35 +389,35 @@ def answer(asked: Asked, *, is_late: Callable[[], bool], is_deep: bool = False) 
         # The allocator answered without what is not known.
         explanation = replace(explanation, verdict="not-decided", error=None)
     # Placement lists pods without devices only where it does not find room for them.
-    is_plain = asked.joint is not None and placed is None and question is not None and not question.claims
+    is_plain = facts.joint is not None and placed is None and question is not None and not question.claims
     if is_plain and question is not None and question.eligible:
-        asking = replace(asking, settled="its pods fit, and need no devices of DRA")
-    elif is_plain and asked.is_daemon:
+        subject_question = replace(subject_question, settled="its pods fit, and need no devices of DRA")
+    elif is_plain and facts.is_daemon:
         explanation = None
-        asking = replace(asking, settled="no node lets its pods in, so it has none")
+        subject_question = replace(subject_question, settled="no node lets its pods in, so it has none")
     elif placed is not None and placed.verdict == "fits" and _is_refused(explanation):
         explanation = None
-        asking = replace(asking, settled=_describe_room(placed))
+        subject_question = replace(subject_question, settled=_describe_room(placed))
     return Explained(
-        asking=asking,
+        subject_question=subject_question,
         causes=tuple(dict.fromkeys(causes)),
         answer=explanation,
-        where=asked.where,
-        provenance=asked.provenance,
-        joint=asked.joint,
-        growth=asked.growth,
+        where=facts.where,
+        provenance=facts.provenance,
+        joint=facts.joint,
+        growth=facts.growth,
         undecided=undecided,
-        has_errors=asked.has_errors,
+        has_errors=facts.has_errors,
         is_deep=is_deep,
     )
 
 
 def _ask_allocator(
-    asked: Asked, *, is_late: Callable[[], bool], is_deep: bool
+    facts: SubjectFacts, *, is_late: Callable[[], bool], is_deep: bool
 ) -> tuple[Explanation | None, list[Problem]]:
     """Return what the allocator says, None where it is not asked, and what is wrong around the pods."""
-    question = asked.asking.question
-    causes = [*asked.asking.causes]
+    question = facts.subject_question.question
+    causes = [*facts.subject_question.causes]
     # Of a claim that is not there no change can be said to be enough, and of none there is nothing to say about devices.
     is_lost = any(cause.code == "claim-not-known" for cause in causes)
     if question is None or (is_lost and not question.claims):
@@ -422,7 +426,7 @@ def _ask_allocator(
     is_lost = any(cause.code == "claim-not-known" for cause in causes)
     if not question.claims and (question.eligible or is_lost):
         return None, causes
-    explanation = explain_question(question, is_late=is_late, is_deep=is_deep, refusal=asked.refusal)
+    explanation = explain_question(question, is_late=is_late, is_deep=is_deep, refusal=facts.refusal)
     if explanation.verdict != "fits":
         causes += find_slip_problems(question)
     return explanation, causes

@@ -39,7 +39,7 @@ from dra_infra.review.changes import Change, compare_programs
 from dra_infra.review.options import find_staying, with_ignored_changes
 from dra_infra.review.reviews import FailOn
 from dra_infra.sources.repository import find_repository
-from dra_infra.sources.sides import Asked, existing, label_of, named_by, read_sides
+from dra_infra.sources.sides import SideOptions, existing, label_of, named_by, read_sides
 from dra_infra.sources.subject import Source, check_kind_of_head, find_source, trusted_source
 
 
@@ -83,13 +83,13 @@ class ReviewQuestion:
 
     Args:
         source: What is reviewed.
-        asked: How its sides are made.
+        side_options: How its sides are made.
         trusted: The source as the trusted tree or the user says it; None where only the head says what it is.
         options: All options.
     """
 
     source: Source
-    asked: Asked
+    side_options: SideOptions
     trusted: Source | None
     options: ReviewOptions
 
@@ -156,7 +156,7 @@ def ask_review(path: Path | str = ".", **options: Unpack[ReviewOptions]) -> Revi
         driver=options.get("driver"),
         gates=options.get("gates", {}),
     )
-    asked = Asked(
+    side_options = SideOptions(
         base="HEAD" if base is None and base_path is None else base,
         base_path=base_path,
         stack=stack,
@@ -173,7 +173,7 @@ def ask_review(path: Path | str = ".", **options: Unpack[ReviewOptions]) -> Revi
     found = trusted or Source(
         kind="program", root=path.absolute(), shown=str(path), stack=stack, config=config
     )
-    return ReviewQuestion(source=found, asked=asked, trusted=trusted, options=options)
+    return ReviewQuestion(source=found, side_options=side_options, trusted=trusted, options=options)
 
 
 def with_head(question: ReviewQuestion) -> ReviewQuestion:
@@ -190,7 +190,7 @@ def with_head(question: ReviewQuestion) -> ReviewQuestion:
     # Only where the trusted tree lacks the path, or has nothing there, does the head say how it is read.
     source = question.trusted or replace(source, kind=compiled.kind)
     check_kind_of_head(source, compiled, question.options.get("source"))
-    return replace(question, source=source, asked=replace(question.asked, head=compiled))
+    return replace(question, source=source, side_options=replace(question.side_options, head=compiled))
 
 
 def find_review_name(question: ReviewQuestion) -> tuple[str, str] | None:
@@ -199,7 +199,7 @@ def find_review_name(question: ReviewQuestion) -> tuple[str, str] | None:
     Where the head is compiled elsewhere, the name is what the tree here says.
     """
     source = question.source
-    asked = question.asked
+    side_options = question.side_options
     project = None
     with suppress(ProblemsError):
         if source.kind == "program":
@@ -207,8 +207,8 @@ def find_review_name(question: ReviewQuestion) -> tuple[str, str] | None:
     if source.kind == "program" and question.options.get("head") is None:
         return (project.name, project.stack) if project else None
     with suppress(ProblemsError):
-        label = label_of(source, None if asked.base_path else find_repository(existing(source)))
-        return named_by(project, asked, label) if source.kind == "program" else (label, "")
+        label = label_of(source, None if side_options.base_path else find_repository(existing(source)))
+        return named_by(project, side_options, label) if source.kind == "program" else (label, "")
     return None
 
 
@@ -228,17 +228,17 @@ def answer_review(
     Raises:
         ProblemsError: When there is no answer: the head or the base cannot be had, or the fleet.
     """
-    source, asked, options = question.source, question.asked, question.options
-    project = _trusted_project(source, asked)
-    with _previewing(source, asked, project, options) as wait_for_preview:
+    source, side_options, options = question.source, question.side_options, question.options
+    project = _trusted_project(source, side_options)
+    with _previewing(source, side_options, project, options) as wait_for_preview:
         snapshot, fleet = options.get("snapshot"), options.get("fleet")
-        driver = driver_of(project.config if project else asked.config)
+        driver = driver_of(project.config if project else side_options.config)
         cluster = read_snapshot(snapshot, driver=driver) if snapshot else None
-        if project and not (cluster and asked.head):
-            warn(check_settings(project, asked.stack, asked.config))
-        chosen = cluster.fleet if cluster else choose_fleet(fleet, project, asked.config)
+        if project and not (cluster and side_options.head):
+            warn(check_settings(project, side_options.stack, side_options.config))
+        chosen = cluster.fleet if cluster else choose_fleet(fleet, project, side_options.config)
         chosen = set_prices(chosen, options.get("prices")) if chosen else None
-        sides = read_sides(source, asked, project, tell)
+        sides = read_sides(source, side_options, project, tell)
         if wait_for_preview is not None:
             tell("waiting for the engine's preview")
         preview = wait_for_preview() if wait_for_preview else None
@@ -247,7 +247,7 @@ def answer_review(
     result = compare(
         replace(sides.base, gates={**sides.base.gates, **gates}),
         replace(sides.head, gates={**sides.head.gates, **gates}),
-        base_label=asked.label,
+        base_label=side_options.label,
         fleet=chosen,
         snapshot=cluster,
         locate=sides.locate,
@@ -256,19 +256,24 @@ def answer_review(
         kinds=load_workload_kinds(kinds) if kinds else None,
         base_failure=sides.base_failure,
     )
-    of_fleet = () if fleet else _note_on_fleet(source, asked, project)
+    of_fleet = () if fleet else _note_on_fleet(source, side_options, project)
     notes = (*sides.notes, *of_fleet, *result.notes)
     provenance = replace(result.provenance, base=sides.base_side, head=sides.head_side)
-    others = (*(["helm"] if asked.charts else []), *(["pulumi preview"] if options.get("engine") else []))
+    others = (
+        *(["helm"] if side_options.charts else []),
+        *(["pulumi preview"] if options.get("engine") else []),
+    )
     return Reviewed(
         review=replace(result, source=source.kind, notes=notes, provenance=provenance, folder=sides.folder),
-        confinement=describe(sides.in_force, asked.allowance, others) if sides.in_force is not None else "",
+        confinement=describe(sides.in_force, side_options.allowance, others)
+        if sides.in_force is not None
+        else "",
         has_preview=preview is None or preview.failure is None,
     )
 
 
 def _previewing(
-    source: Source, asked: Asked, project: Project | None, options: ReviewOptions
+    source: Source, side_options: SideOptions, project: Project | None, options: ReviewOptions
 ) -> AbstractContextManager[Callable[[], EnginePreview] | None]:
     """Start the engine's preview where it is asked for."""
     if not options.get("engine"):
@@ -283,32 +288,32 @@ def _previewing(
         )
     return previewing(
         project,
-        stack=asked.stack,
-        config=asked.config,
-        timeout=asked.timeout,
+        stack=side_options.stack,
+        config=side_options.config,
+        timeout=side_options.timeout,
         policy_packs=tuple(options.get("policy_packs", ())),
         refresh=options.get("refresh", False),
     )
 
 
-def _trusted_project(source: Source, asked: Asked) -> Project | None:
+def _trusted_project(source: Source, side_options: SideOptions) -> Project | None:
     """Return the project whose settings count; None for what is no program, and for one that a pull request is the first to add."""
     if source.kind != "program":
         return None
     folders = (source.root, *source.root.parents)
     is_there = source.root.exists() and any(map(project_file, folders))
-    if not is_there and asked.head is not None:
+    if not is_there and side_options.head is not None:
         return None
     return load_project(source.root, source.stack, source.config)
 
 
-def _note_on_fleet(source: Source, asked: Asked, project: Project | None) -> tuple[str, ...]:
+def _note_on_fleet(source: Source, side_options: SideOptions, project: Project | None) -> tuple[str, ...]:
     """Return a note where a compiled head names hardware of its own, for it is placed on what the base names."""
     trusted = project.config.get(FLEET_SETTING, "") if project else ""
-    if source.kind != "program" or asked.head is None or asked.head.fleet in ("", trusted):
+    if source.kind != "program" or side_options.head is None or side_options.head.fleet in ("", trusted):
         return ()
     placed = f"it is placed on {trusted!r}, as the base says" if trusted else "nothing is placed"
-    return (f"The head sets {FLEET_SETTING} to {asked.head.fleet[:200]!r}; {placed}.",)
+    return (f"The head sets {FLEET_SETTING} to {side_options.head.fleet[:200]!r}; {placed}.",)
 
 
 def compare(

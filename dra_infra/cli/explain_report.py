@@ -58,8 +58,8 @@ def _describe_subject(report: Explained) -> Iterator[str]:
         yield f"  on {answer.node}: {_devices(answer.devices)}"
         return
     yield from _answer(answer, report)
-    if report.asking.unmodelled:
-        yield f"  not taken into account: {', '.join(report.asking.unmodelled)}"
+    if report.subject_question.unmodelled:
+        yield f"  not taken into account: {', '.join(report.subject_question.unmodelled)}"
 
 
 def _answer(answer: Explanation, report: Explained) -> Iterator[str]:
@@ -70,7 +70,7 @@ def _answer(answer: Explanation, report: Explained) -> Iterator[str]:
         yield f"  nearest is node {answer.node}: {answer.nearest}"
     if answer.proof:
         yield f"  it cannot fit even with all devices free: {answer.proof}"
-    question = report.asking.question
+    question = report.subject_question.question
     if answer.outranked and question is not None:
         yield (
             f"  its priority {question.priority} does not help: the scheduler preempts no pod for its devices, and these "
@@ -89,7 +89,7 @@ def _answer(answer: Explanation, report: Explained) -> Iterator[str]:
 
 
 def _verdict(report: Explained) -> str:
-    answer, asking = report.answer, report.asking
+    answer, asking = report.answer, report.subject_question
     if report.undecided:
         return f"? {asking.subject}: not known whether it fits ({report.where})"
     if answer is None:
@@ -119,7 +119,7 @@ def _mark(report: Explained) -> str:
 
 
 def _refused_nodes(report: Explained) -> Iterator[str]:
-    question = report.asking.question
+    question = report.subject_question.question
     if question is None:
         return
     texts: dict[str, list[str]] = {}
@@ -266,18 +266,18 @@ def to_json(report: Explained, not_seen: Sequence[Problem]) -> dict[str, Any]:
     """The report as JSON data; every key is always there."""
     answer = report.answer
     return {
-        "subject": report.asking.subject,
+        "subject": report.subject_question.subject,
         "where": report.where,
         "fits": report.fits,
         "verdict": report.verdict,
         "undecided": [each.message for each in report.undecided],
-        "settled": report.asking.settled,
+        "settled": report.subject_question.settled,
         "causes": [each.to_data() for each in report.causes],
         "answer": None if answer is None else dataclasses.asdict(answer),
         "has_errors": report.has_errors,
         "joint": report.joint.to_data() if report.joint else None,
         "growth": report.growth.to_data() if report.growth else None,
-        "unmodelled": list(report.asking.unmodelled),
+        "unmodelled": list(report.subject_question.unmodelled),
         "not_seen": [each.to_data() for each in not_seen],
         "provenance": report.provenance.to_json(),
     }

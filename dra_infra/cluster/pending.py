@@ -21,7 +21,7 @@ from dra_infra.client.objects import (
     uid_of,
 )
 from dra_infra.errors import Problem
-from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
+from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim, Holder
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
@@ -250,20 +250,22 @@ def find_placed(seen: SeenObjects, nodes: Sequence[Node], namespaces: Sequence[M
     return placed
 
 
-def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -> Asking:
+def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -> SubjectQuestion:
     """The question about a pod, a claim, or the first pod of an object that waits."""
     ref = ObjectRef.of(manifest)
     if ref.kind == "ResourceClaim":
         return _ask_claim(manifest, ref, around, seen)
     if ref.kind == "ResourceClaimTemplate":
         claim, causes = read_claim(manifest, ref, around.release)
-        return Asking(subject=str(ref), question=around.ask([claim]) if claim else None, causes=tuple(causes))
+        return SubjectQuestion(
+            subject=str(ref), question=around.ask([claim]) if claim else None, causes=tuple(causes)
+        )
     if ref.kind != "Pod":
         pods = _pods_of(manifest, seen)
         waiting = [each for each in pods if _waits(each)]
         if not waiting:
             states = f"{len(pods)} pods of it are there, and none waits" if pods else "no pod of it is there"
-            return Asking(subject=str(ref), settled=states)
+            return SubjectQuestion(subject=str(ref), settled=states)
         manifest = min(waiting, key=full_name)
         ref = ObjectRef.of(manifest)
     return _ask_pod(manifest, ref, around, seen)
@@ -296,7 +298,9 @@ def _pods_of(owner: Manifest, seen: SeenObjects) -> list[Manifest]:
     return [each for each in seen.pods if is_below(each)]
 
 
-def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> Asking:
+def _ask_claim(
+    manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects
+) -> SubjectQuestion:
     users = [
         each for each in seen.pods if ref.name in claims_of(each)[0] and namespace_of(each) == ref.namespace
     ]
@@ -304,7 +308,7 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen:
     result = read_allocation(manifest)
     if result is not None:
         causes = tuple(claim_states(manifest, ref, seen))
-        return Asking(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
+        return SubjectQuestion(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
         first = min(waiting, key=full_name)
         found = _ask_pod(first, ObjectRef.of(first), around, seen)
@@ -317,14 +321,14 @@ def _ask_claim(manifest: Manifest, ref: ObjectRef, around: ClusterContext, seen:
         hint="name it in the spec.resourceClaims of a pod",
         severity="warning",
     )
-    return Asking(
+    return SubjectQuestion(
         subject=str(ref),
         question=around.ask([claim]) if claim else None,
         causes=(*causes_, *claim_states(manifest, ref, seen), idle),
     )
 
 
-def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> Asking:
+def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> SubjectQuestion:
     phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
     node = text(mapping(pod.get("spec")).get("nodeName"))
     words = [
@@ -332,16 +336,16 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         for each in reasons_of([pod], seen.events)
     ]
     if phase not in WAITING:
-        return Asking(subject=str(ref), settled=f"it is {phase}{f' on {node}' if node else ''}")
+        return SubjectQuestion(subject=str(ref), settled=f"it is {phase}{f' on {node}' if node else ''}")
     if node:
         causes = (*words, *kubelet_words(pod, ref, node, seen))
-        return Asking(
+        return SubjectQuestion(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
     template = next(BUILT_IN.find_pod_templates(pod), None)
     if template is None:
         malformed = Problem(path=str(ref), code="object-malformed", message="it has no spec")
-        return Asking(subject=str(ref), causes=(*words, malformed))
+        return SubjectQuestion(subject=str(ref), causes=(*words, malformed))
     own = _Claims(pod, ref, around.release, seen)
     for entry in template.claims:
         own.read(entry)
@@ -359,7 +363,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
             causes = (*causes, _asks_nothing(ref))
     # Beside one pod those that run are all that count.
     admission = None if around.placed is None else PodAdmission(())
-    return Asking(
+    return SubjectQuestion(
         subject=str(ref),
         question=question,
         causes=causes,

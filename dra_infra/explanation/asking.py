@@ -41,7 +41,7 @@ Manifest = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asking:
+class SubjectQuestion:
     """A question, with the answers that need no search.
 
     Args:

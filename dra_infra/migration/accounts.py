@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.apiserver.admission import quota_keys
-from dra_infra.migration.device_plugin import Asked, is_device, read_resource, tell_other_form
+from dra_infra.migration.device_plugin import RequestedDevices, is_device, read_resource, tell_other_form
 from dra_infra.migration.mentions import RESOURCE_NAME
 from dra_infra.migration.needs import Settings, is_share
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -74,18 +74,18 @@ def limits_together(objects: Iterable[Mapping[str, Any]], settings: Settings) ->
             for key, amount in mapping(value_at(each, "spec", "hard")).items():
                 limits.amounts[key] = min(limits.amounts.get(key, amount), amount, key=_number)
     for amounts, sums, unread in found.values():
-        for key, asked in _read_keys(amounts, settings).items():
-            if isinstance(asked, str):
+        for key, requested in _read_keys(amounts, settings).items():
+            if isinstance(requested, str):
                 unread.extend([key] if _MIG_KEY in key else [])
                 continue
-            number, total = sums.get(quota_keys(asked.class_name)[0], (0, Fraction()))
+            number, total = sums.get(quota_keys(requested.class_name)[0], (0, Fraction()))
             more = _number(amounts[key])
             total = None if total is None or more < 0 else total + more
-            sums[quota_keys(asked.class_name)[0]] = number + 1, total
+            sums[quota_keys(requested.class_name)[0]] = number + 1, total
     return by_object
 
 
-def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, Asked | str]:
+def _read_keys(hard: Iterable[Any], settings: Settings) -> dict[str, RequestedDevices | str]:
     """Returns what the resources mean that keys of a quota count, or why nobody can say so."""
     return {
         key: read_resource(name, settings.plugin)
@@ -99,10 +99,10 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
     is_scoped = _has_scopes(manifest)
     read = _read_keys(hard, settings)
     amounts: dict[str, dict[str, Any]] = {}
-    for key, asked in read.items():
-        if not isinstance(asked, str) and not is_scoped:
-            amounts.setdefault(quota_keys(asked.class_name)[0], {})[key] = hard[key]
-    own = (key for key, asked in read.items() if isinstance(asked, str) and _MIG_KEY in key)
+    for key, requested in read.items():
+        if not isinstance(requested, str) and not is_scoped:
+            amounts.setdefault(quota_keys(requested.class_name)[0], {})[key] = hard[key]
+    own = (key for key, requested in read.items() if isinstance(requested, str) and _MIG_KEY in key)
     unread = next(chain(own, together.unread), "")
     mig_key = quota_keys("mig.nvidia.com")[0]
     sums = {
@@ -111,15 +111,15 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
         if key not in hard
     }
     remarks: list[Remark] = []
-    for key, asked in read.items():
-        if isinstance(asked, str):
-            remarks += _not_read(key, asked, settings)
+    for key, requested in read.items():
+        if isinstance(requested, str):
+            remarks += _not_read(key, requested, settings)
         elif is_scoped:
             message = f"{key} is in a quota with scopes, which count pods and match no claim"
             hint = "limit the claims of the namespace by a quota without scopes, or give such pods a namespace of their own"
             remarks.append(Remark(f"spec.hard[{key}]", "lost", "quota-with-scopes", message, hint))
         else:
-            device_key = quota_keys(asked.class_name)[0]
+            device_key = quota_keys(requested.class_name)[0]
             total = sums.get(device_key, "")
             is_alone = max(len(amounts[device_key]), together.sums.get(device_key, (0,))[0]) == 1
             if total is None and unread and device_key == mig_key:
@@ -127,7 +127,7 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
                 hint = f"say it, or write {device_key} with the number of devices that claims may have"
                 remarks.append(Remark(f"spec.hard[{key}]", "decide", "resource-not-clear", message, hint))
                 continue
-            remarks.append(_counted(key, asked, device_key, total, is_alone=is_alone))
+            remarks.append(_counted(key, requested, device_key, total, is_alone=is_alone))
             in_force = together.sums.get(device_key, (0, None))[1]
             held = together.amounts.get(device_key)
             if total and in_force is not None and held is not None and _number(held) < in_force:
@@ -157,12 +157,12 @@ def _not_read(key: str, reason: str, settings: Settings) -> Iterator[Remark]:
         yield Remark(at, "decide", code, f"{resource}: {reason}", hint)
 
 
-def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: bool) -> Remark:
+def _counted(key: str, requested: RequestedDevices, device_key: str, total: Any, *, is_alone: bool) -> Remark:
     """Says what counts claims beside a key of a quota.
 
     Args:
         key: The key that counts a resource.
-        asked: What the resource means.
+        requested: What the resource means.
         device_key: The key that counts claims for such devices.
         total: What it has now; empty where the quota had it, None where the amounts cannot be added.
         is_alone: Whether no other key of the quota counts such devices.
@@ -179,8 +179,8 @@ def _counted(key: str, asked: Asked, device_key: str, total: Any, *, is_alone: b
         message = f"{device_key} counts claims for what {counted}"
         hint = f"write {device_key} with the number of devices that claims may have"
         return Remark(at, "decide", "quantity-not-a-number", message, hint)
-    if asked.profile:
-        message = f"claims of {asked.class_name} are counted together, whatever their profile, up to {device_key}: {total}"
+    if requested.profile:
+        message = f"claims of {requested.class_name} are counted together, whatever their profile, up to {device_key}: {total}"
         hint = "have a DeviceClass for each profile, if each is to have its own quota"
         return Remark(at, "lost", "quota-of-profile", message, hint)
     of = "it limits" if is_alone else "this key and others limit"
@@ -272,15 +272,15 @@ def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], r
     profiles: set[str] = set()
     is_unread = False
     for number, name in enumerate(covered):
-        asked = (
+        requested = (
             read_resource(name, settings.plugin) if is_device(name) and not is_share(name, settings) else ""
         )
-        if not isinstance(asked, str):
-            by_class.setdefault(asked.class_name, []).append(name)
-            profiles |= {name} if asked.profile else set()
-        elif asked:
+        if not isinstance(requested, str):
+            by_class.setdefault(requested.class_name, []).append(name)
+            profiles |= {name} if requested.profile else set()
+        elif requested:
             is_unread |= _MIG_KEY in name
-            remarks.append(_not_counted(f"{path}.coveredResources[{number}]", f"{name}: {asked}"))
+            remarks.append(_not_counted(f"{path}.coveredResources[{number}]", f"{name}: {requested}"))
     for class_name, resources in by_class.items():
         key = quota_keys(class_name)[0]
         is_open = key in taken or (is_unread and bool(profiles.intersection(resources)))

@@ -18,7 +18,7 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
 from dra_infra.migration.accounts import migrate_account
-from dra_infra.migration.device_plugin import WHOLE_GPU, Asked, read_resource
+from dra_infra.migration.device_plugin import WHOLE_GPU, RequestedDevices, read_resource
 from dra_infra.migration.mentions import find_mentions, refuse_schedulers
 from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
@@ -106,24 +106,24 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
             found = read_needs(path, container, replace(settings, plugin=there))
             remarks += [each._replace(path=pods.at(each.path)) for each in _undecided(found)]
             for need in found.needs:
-                vendor = "nvidia.com" if found.is_nvidia else need.asked.class_name
+                vendor = "nvidia.com" if found.is_nvidia else need.requested.class_name
                 selected = read_node_selection(pods.spec, vendor, NOTHING_SAID)
-                is_other = serves_otherwise and need.asked.resource == WHOLE_GPU
+                is_other = serves_otherwise and need.requested.resource == WHOLE_GPU
                 is_other = is_other or (
-                    selected.profiles != () and need.asked.profile not in selected.profiles
+                    selected.profiles != () and need.requested.profile not in selected.profiles
                 )
                 at = pods.at(need.path)
                 named = refuse_named(pods.spec)
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else schedulers.get(pods.path)
-                remarks.append(refused or _serve(at, need.asked, made, added, taken, is_other=is_other))
+                remarks.append(refused or _serve(at, need.requested, made, added, taken, is_other=is_other))
     told = {each.path for each in remarks} | read
     # A values file is no object that a class could stand behind.
     for each in find_mentions(manifest, told) if manifest.get("kind") else ():
         name = _IN_LIMITS.search(each.path)
         found = read_needs("", {"resources": {"limits": {name[1]: 1} if name else {}}}, settings)
         remarks += [remark._replace(path=each.path) for remark in _undecided(found)]
-        remarks += [_serve(each.path, need.asked, made, added, taken) for need in found.needs]
+        remarks += [_serve(each.path, need.requested, made, added, taken) for need in found.needs]
     return Migrated(manifest=manifest, remarks=tuple(remarks), added=tuple(added))
 
 
@@ -133,7 +133,7 @@ def _undecided(found: ContainerNeeds) -> list[Remark]:
 
 def _serve(
     at: str,
-    asked: Asked,
+    requested: RequestedDevices,
     made: _Made,
     added: list[Mapping[str, Any]],
     taken: frozenset[str],
@@ -142,28 +142,28 @@ def _serve(
 ) -> Remark:
     """Adds the class for a resource that has none, unless its name is taken, and remarks on what becomes of it."""
     if is_other:
-        message = f"{asked.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
+        message = f"{requested.resource} is something else on the nodes of this pod, by its node selectors; a class gives all pods the same"
         return Remark(at, "decide", "resource-not-clear", message, _INSTEAD)
-    if asked.replicas is not None:
-        message = (
-            f"{asked.resource} is a replica; a class with a name for an extended resource gives whole devices"
-        )
+    if requested.replicas is not None:
+        message = f"{requested.resource} is a replica; a class with a name for an extended resource gives whole devices"
         return Remark(at, "decide", "replica-not-bridged", message, _INSTEAD)
-    if asked.resource not in made and class_name(asked) in taken:
-        message = f"{asked.resource} needs a class, and the DeviceClass {class_name(asked)} that is there serves no resource"
-        hint = f"write extendedResourceName: {asked.resource} into its spec, or give it another name"
+    if requested.resource not in made and class_name(requested) in taken:
+        message = f"{requested.resource} needs a class, and the DeviceClass {class_name(requested)} that is there serves no resource"
+        hint = f"write extendedResourceName: {requested.resource} into its spec, or give it another name"
         return Remark(at, "decide", "resource-bridged", message, hint)
-    if asked.resource not in made:
-        made[asked.resource] = class_name(asked), ""
-        added.append(_device_class(asked))
-    name, hint = made[asked.resource]
-    message = f"{asked.resource} stays, and is served by the class {name} where no device plugin serves it"
+    if requested.resource not in made:
+        made[requested.resource] = class_name(requested), ""
+        added.append(_device_class(requested))
+    name, hint = made[requested.resource]
+    message = (
+        f"{requested.resource} stays, and is served by the class {name} where no device plugin serves it"
+    )
     return Remark(at, "kept", "resource-bridged", message, hint)
 
 
-def class_name(asked: Asked) -> str:
+def class_name(requested: RequestedDevices) -> str:
     """The name of the class that bridges a resource: the resource's, as a name of an object."""
-    return asked.resource.replace("/", "-").replace("_", "-").lower()
+    return requested.resource.replace("/", "-").replace("_", "-").lower()
 
 
 def _tell_account(
@@ -183,22 +183,22 @@ def _tell_account(
         yield Remark(f"spec.hard[{key}]", "lost", "quota-kept", message, hint)
 
 
-def _device_class(asked: Asked) -> dict[str, Any]:
-    own = driver(asked.class_name if not asked.profile else "gpu.nvidia.com")
-    if asked.class_name.endswith(".nvidia.com"):
-        own = own & (gpu.type == ("mig" if asked.profile else "gpu"))
+def _device_class(requested: RequestedDevices) -> dict[str, Any]:
+    own = driver(requested.class_name if not requested.profile else "gpu.nvidia.com")
+    if requested.class_name.endswith(".nvidia.com"):
+        own = own & (gpu.type == ("mig" if requested.profile else "gpu"))
     selectors = [own]
-    if asked.profile:
-        selectors.append(gpu.profile == asked.profile)
-    if asked.attribute:
-        name, value = asked.attribute
+    if requested.profile:
+        selectors.append(gpu.profile == requested.profile)
+    if requested.attribute:
+        name, value = requested.attribute
         selectors.append(attribute(name, "string") == value)
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "DeviceClass",
-        "metadata": {"name": class_name(asked)},
+        "metadata": {"name": class_name(requested)},
         "spec": {
-            "extendedResourceName": asked.resource,
+            "extendedResourceName": requested.resource,
             "selectors": [{"cel": {"expression": each.expression()}} for each in selectors],
         },
     }

@@ -129,7 +129,7 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
     if found.is_blocked or not found.needs:
         return _Change(values, tuple(each._replace(path=at) for each in found.remarks))
     if not _are_whole(found):
-        asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
+        asked = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
         message = f"ollama asks for {asked}, and the claim that the chart makes says no more than a class"
         hint = f'write {at}.draEnabled: true and draExistingClaimTemplate: "NAME", and make the template NAME beside the release'
         return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
@@ -162,7 +162,7 @@ def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
                 return _Change(values, tuple(found.remarks))
             if found.needs and (not _are_whole(found) or found.needs[0].number != counted):
                 message = (
-                    f"{found.needs[0].number} of {found.needs[0].asked.resource}, and the claim that the chart makes "
+                    f"{found.needs[0].number} of {found.needs[0].requested.resource}, and the claim that the chart makes "
                     f"is {counted} of {_CLASS}, as parallelism says"
                 )
                 hint = f"write what it is to be into accelerator.resourceClaimTemplates.nvidia, and take the resource out of {at}"
@@ -210,7 +210,7 @@ def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[R
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome == "decide")
         if found.needs and not found.is_blocked:
-            asked = " and ".join(f"{each.number} of {each.asked.resource}" for each in found.needs)
+            asked = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
             message = f"{asked}: the chart takes claims of a template that is there"
             pod = (
                 ""
@@ -246,7 +246,7 @@ def _read(at: str, resources: Mapping[str, Any], settings: Settings) -> Containe
 
 def _are_whole(found: ContainerNeeds) -> bool:
     """True where the devices are whole GPUs of the class that charts ask for."""
-    return all(each.asked.what == "gpu" and each.asked.class_name == _CLASS for each in found.needs)
+    return all(each.requested.what == "gpu" and each.requested.class_name == _CLASS for each in found.needs)
 
 
 def _without(container: Mapping[str, Any], names: set[str]) -> Mapping[str, Any]:

@@ -101,7 +101,7 @@ class DevicePlugin:
 ReadLabels = Callable[[Sequence[Mapping[str, Any]]], DevicePlugin | None]
 
 
-class Asked(NamedTuple):
+class RequestedDevices(NamedTuple):
     """The devices that one extended resource of a container asks for.
 
     Args:
@@ -128,8 +128,8 @@ class Asked(NamedTuple):
         return self.replicas is not None and self.replicas.way == "mps"
 
 
-OTHERS: Final[Mapping[str, Asked]] = {
-    resource: Asked(resource, "gpu", class_name, attribute=attribute)
+OTHERS: Final[Mapping[str, RequestedDevices]] = {
+    resource: RequestedDevices(resource, "gpu", class_name, attribute=attribute)
     for resource, class_name, attribute in (
         ("amd.com/gpu", "gpu.amd.com", ("gpu.amd.com/type", "amdgpu")),
         ("gpu.intel.com/i915", "gpu.intel.com", ("gpu.intel.com/driver", "i915")),
@@ -244,7 +244,7 @@ def mig_profile(name: str) -> str:
     return name.replace("gb.", "gb+")
 
 
-def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
+def read_resource(resource: str, plugin: DevicePlugin | None) -> RequestedDevices | str:
     """Returns what a resource asks for, or why that cannot be said.
 
     Args:
@@ -265,18 +265,22 @@ def read_resource(resource: str, plugin: DevicePlugin | None) -> Asked | str:
     if unclear := plugin.why_unclear(name):
         return unclear
     if found:
-        asked = Asked(resource, "mig", "mig.nvidia.com", mig_profile(found[1]))
+        requested = RequestedDevices(resource, "mig", "mig.nvidia.com", mig_profile(found[1]))
     elif plugin.strategy == "single":
         if len(plugin.profiles) != 1:
             return "the plugin's MIG strategy is single, and nothing says which profile it is"
-        asked = Asked(resource, "mig", "mig.nvidia.com", plugin.profiles[0])
+        requested = RequestedDevices(resource, "mig", "mig.nvidia.com", plugin.profiles[0])
     else:
-        asked = Asked(resource, "gpu")
+        requested = RequestedDevices(resource, "gpu")
     if renamed and (replicas is None or not replicas.renamed):
         return "the plugin's configuration shares nothing by this name"
     if replicas is not None and (renamed or not replicas.renamed):
-        asked = asked._replace(what="replica", replicas=replicas)
-    return asked if asked.profile else asked._replace(others=plugin.numbers - {_number_of(asked.replicas)})
+        requested = requested._replace(what="replica", replicas=replicas)
+    return (
+        requested
+        if requested.profile
+        else requested._replace(others=plugin.numbers - {_number_of(requested.replicas)})
+    )
 
 
 _WAYS: Final[Mapping[str, Way]] = {"timeSlicing": "time-slicing", "mps": "mps"}

@@ -12,9 +12,9 @@ from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.device_plugin import (
     OTHERS,
-    Asked,
     DevicePlugin,
     Replicas,
+    RequestedDevices,
     find_other_form,
     is_device,
     read_resource,
@@ -62,12 +62,12 @@ class Need(NamedTuple):
     """Devices that a container asks for by one resource.
 
     Args:
-        asked: What the resource means.
+        requested: What the resource means.
         number: How many, from 1 on.
         path: Where it stands, below the pod spec.
     """
 
-    asked: Asked
+    requested: RequestedDevices
     number: int
     path: str
 
@@ -98,14 +98,14 @@ class ContainerNeeds:
         return self.path.startswith("initContainers") and self.container.get("restartPolicy") != "Always"
 
     @property
-    def shape(self) -> list[tuple[Asked, int]]:
+    def shape(self) -> list[tuple[RequestedDevices, int]]:
         """The devices, wherever they are written."""
-        return [(need.asked, need.number) for need in self.needs]
+        return [(need.requested, need.number) for need in self.needs]
 
     @property
     def is_nvidia(self) -> bool:
         """True where one of the devices is of NVIDIA's driver."""
-        return any(need.asked.class_name.endswith(".nvidia.com") for need in self.needs)
+        return any(need.requested.class_name.endswith(".nvidia.com") for need in self.needs)
 
 
 def containers_of(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -132,7 +132,7 @@ def counted_by_ray(needs: Iterable[Need]) -> int:
 
     Source: addWellKnownAcceleratorResources in ray-operator/controllers/ray/common/pod.go of KubeRay 1.6.
     """
-    found = sorted((need.asked.resource, need.number) for need in needs)
+    found = sorted((need.requested.resource, need.number) for need in needs)
     return next((number for name, number in found if is_gpu_of_ray(name)), 0)
 
 
@@ -158,24 +158,24 @@ def read_needs(path: str, container: Mapping[str, Any], settings: Settings) -> C
             message = f"{name}: 0 asks for nothing, and is left out"
             found.remarks.append(Remark(at, "changed", "no-devices", message))
             continue
-        asked = read_resource(name, settings.plugin)
-        if settings.no_shares and not isinstance(asked, str):
-            asked = asked._replace(others=frozenset())
+        requested = read_resource(name, settings.plugin)
+        if settings.no_shares and not isinstance(requested, str):
+            requested = requested._replace(others=frozenset())
         refusal: Remark | None
         if count is None and form is None:
             refusal = _not_a_number(at, name, resources[part][name])
-        elif isinstance(asked, str):
-            refusal = _not_clear(at, name, asked, settings)
+        elif isinstance(requested, str):
+            refusal = _not_clear(at, name, requested, settings)
         elif is_share(name, settings):
-            refusal = _share_of_intel(at, asked, settings)
+            refusal = _share_of_intel(at, requested, settings)
         else:
-            refusal = _refuse_replicas(at, asked, count or 0, settings)
+            refusal = _refuse_replicas(at, requested, count or 0, settings)
         if refusal is not None:
             found.remarks.append(refusal)
             found.is_blocked |= refusal.outcome == "decide"
-        elif count is not None and not isinstance(asked, str):
+        elif count is not None and not isinstance(requested, str):
             found.gone.add(name)
-            found.needs.append(Need(asked, count, at))
+            found.needs.append(Need(requested, count, at))
     return found
 
 
@@ -200,8 +200,8 @@ def is_share(name: str, settings: Settings) -> bool:
     return settings.intel_shares > 1 and name in OTHERS and OTHERS[name].class_name == "gpu.intel.com"
 
 
-def _share_of_intel(at: str, asked: Asked, settings: Settings) -> Remark:
-    message = f"{asked.resource} is a share of a GPU, which Intel's plugin gives up to {settings.intel_shares} containers; its driver gives it to one claim"
+def _share_of_intel(at: str, requested: RequestedDevices, settings: Settings) -> Remark:
+    message = f"{requested.resource} is a share of a GPU, which Intel's plugin gives up to {settings.intel_shares} containers; its driver gives it to one claim"
     hint = "make a ResourceClaim for gpu.intel.com, and name it by resourceClaimName in all pods that are to share a GPU; with shared-dev-num 1 each gets its own"
     return Remark(at, "decide", "other-device-form", message, hint)
 
@@ -219,20 +219,22 @@ def _not_clear(at: str, name: str, reason: str, settings: Settings) -> Remark:
     return Remark(at, "decide", "resource-not-clear", f"{name}: {reason}", hint)
 
 
-def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> Remark | None:
+def _refuse_replicas(at: str, requested: RequestedDevices, count: int, settings: Settings) -> Remark | None:
     """Why a replica cannot become a share of a device; None where it can, and for whole devices."""
-    replicas = asked.replicas
+    replicas = requested.replicas
     if replicas is None:
         return None
-    if asked.is_under_mps:
-        if settings.mps_memory and not (why := _why_no_mps(asked, count, replicas.number, settings)):
+    if requested.is_under_mps:
+        if settings.mps_memory and not (why := _why_no_mps(requested, count, replicas.number, settings)):
             return None
         why = why if settings.mps_memory else "claims that take shares of a GPU have no MPS"
-        message = f"{asked.resource}: {count} is a replica under MPS; {why}"
+        message = f"{requested.resource}: {count} is a replica under MPS; {why}"
         option = (
-            "" if settings.mps_memory or asked.profile else "add --mps-memory for pods of one workload; or "
+            ""
+            if settings.mps_memory or requested.profile
+            else "add --mps-memory for pods of one workload; or "
         )
-        hint = f"{option}{_other_sharing(asked, replicas)}"
+        hint = f"{option}{_other_sharing(requested, replicas)}"
         return Remark(at, "decide", "mps-replicas", message, hint)
     if count > 1:
         why = (
@@ -240,23 +242,23 @@ def _refuse_replicas(at: str, asked: Asked, count: int, settings: Settings) -> R
             if replicas.one_each
             else "perhaps of one GPU: more of them is no more of a GPU"
         )
-        message = f"{asked.resource}: {count} is {count} replicas, {why}"
+        message = f"{requested.resource}: {count} is {count} replicas, {why}"
         return Remark(at, "decide", "several-replicas", message, "ask for one, or for whole GPUs")
-    if asked.profile:
+    if requested.profile:
         # Only its memory has a requestPolicy (consumable_shares.go in cmd/gpu-kubelet-plugin of the driver 0.5), and of what has none
         # a claim takes all (consumable_capacity.go in k8s.io/dynamic-resource-allocation).
-        message = f"{asked.resource}: {count} is one of {replicas.number} replicas of a MIG device by time slicing; a claim takes all of its multiprocessors, and leaves none for others"
-        return Remark(at, "decide", "no-shares", message, _other_sharing(asked, replicas))
+        message = f"{requested.resource}: {count} is one of {replicas.number} replicas of a MIG device by time slicing; a claim takes all of its multiprocessors, and leaves none for others"
+        return Remark(at, "decide", "no-shares", message, _other_sharing(requested, replicas))
     if settings.no_shares:
-        message = f"{asked.resource}: {count} is one of {replicas.number} replicas by time slicing: {settings.no_shares}"
-        hint = f"use Kubernetes 1.36 with driver 0.5; or {_other_sharing(asked, replicas)}"
+        message = f"{requested.resource}: {count} is one of {replicas.number} replicas by time slicing: {settings.no_shares}"
+        hint = f"use Kubernetes 1.36 with driver 0.5; or {_other_sharing(requested, replicas)}"
         return Remark(at, "decide", "no-shares", message, hint)
     return None
 
 
-def _why_no_mps(asked: Asked, count: int, number: int, settings: Settings) -> str:
+def _why_no_mps(requested: RequestedDevices, count: int, number: int, settings: Settings) -> str:
     """Why the pods of a workload cannot share a GPU by one claim; empty where they can, each with what it had."""
-    if asked.profile:
+    if requested.profile:
         return "it is one of a MIG device, and the claim would have MPS for a whole GPU"
     if count > 1:
         return "the plugin gives a container no more than one"
@@ -271,9 +273,9 @@ def _why_no_mps(asked: Asked, count: int, number: int, settings: Settings) -> st
     return ""
 
 
-def _other_sharing(asked: Asked, replicas: Replicas) -> str:
+def _other_sharing(requested: RequestedDevices, replicas: Replicas) -> str:
     """Ways to share a device without shares of a claim, with the limits that the plugin's MPS daemon sets for as many replicas."""
-    if asked.profile:
+    if requested.profile:
         return "use smaller MIG devices, by dra.MigPartition"
     mig = f"use MIG, by dra.MigPartition with 1/{replicas.number} of the memory"
     if replicas.number > _MOST_MPS:

@@ -14,7 +14,7 @@ from operator import and_
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mappings
-from dra_infra.migration.device_plugin import Asked
+from dra_infra.migration.device_plugin import RequestedDevices
 from dra_infra.migration.needs import ContainerNeeds, Need
 from dra_infra.migration.node_selection import DeviceSelection
 from dra_infra.migration.outcomes import Remark
@@ -50,7 +50,7 @@ class GivenClaims:
 class _Request:
     """Devices that are one request of a claim; `is_used_alone` where an init container uses them and no others of the claim."""
 
-    asked: Asked
+    requested: RequestedDevices
     number: int
     is_used_alone: bool = False
 
@@ -63,9 +63,9 @@ class _Claim:
     requests: list[_Request]
     entry: str = ""
 
-    def number_of(self, asked: Asked) -> int:
+    def number_of(self, requested: RequestedDevices) -> int:
         """How many devices of a kind it has."""
-        return sum(each.number for each in self.requests if each.asked == asked)
+        return sum(each.number for each in self.requests if each.requested == requested)
 
 
 _Use = tuple[_Claim, _Request | None]
@@ -90,7 +90,9 @@ def give_claims(
         mps_memory: MiB of a GPU that is shared under MPS.
     """
     lasting = [each for each in served if not each.ends]
-    claims = [_Claim(each, [_Request(need.asked, need.number) for need in each.needs]) for each in lasting]
+    claims = [
+        _Claim(each, [_Request(need.requested, need.number) for need in each.needs]) for each in lasting
+    ]
     uses: dict[str, list[_Use]] = {each.owner.path: [(each, None)] for each in claims}
     told: dict[str, list[Need]] = {each.path: each.needs for each in lasting}
     done = GivenClaims()
@@ -114,12 +116,12 @@ def give_claims(
         is_only = len(served) == 1 or (len(lasting) == 1 and not owner.ends)
         word = _word(claim.requests[0])
         claim.entry = _free(word if is_only else f"{name}-{word}", taken)
-        asked = claim.requests[0].asked
+        requested = claim.requests[0].requested
         made = _claim_spec(claim.requests, selection)
-        if asked.replicas is not None and asked.is_under_mps:
-            made["devices"]["config"] = [_mps_config(asked.replicas.number, mps_memory)]
-        template = name_template(claim.entry, made, asked.is_under_mps)
-        named = "resourceClaimName" if asked.is_under_mps else "resourceClaimTemplateName"
+        if requested.replicas is not None and requested.is_under_mps:
+            made["devices"]["config"] = [_mps_config(requested.replicas.number, mps_memory)]
+        template = name_template(claim.entry, made, requested.is_under_mps)
+        named = "resourceClaimName" if requested.is_under_mps else "resourceClaimTemplateName"
         done.entries.append({"name": claim.entry, named: template})
         done.remarks += [_claim_remark(need, template) for need in told[owner.path]]
     done.used = {path: [_as_written(each) for each in used] for path, used in uses.items()}
@@ -130,7 +132,7 @@ def _share(init: ContainerNeeds, claims: Sequence[_Claim]) -> tuple[list[_Use], 
     """Uses of claims by an init container whose owners do not run beside it, and the devices that it needs beyond."""
     free = [each for each in claims if each.owner.ends or not _runs_before(each.owner, init)]
     for claim in free:
-        if [(each.asked, each.number) for each in claim.requests] == init.shape:
+        if [(each.requested, each.number) for each in claim.requests] == init.shape:
             return [(claim, None)], []
     uses: list[_Use] = []
     more: list[_Request] = []
@@ -138,30 +140,34 @@ def _share(init: ContainerNeeds, claims: Sequence[_Claim]) -> tuple[list[_Use], 
         left = need.number
         # One that is large enough first, and of these the smallest.
         for claim in sorted(
-            free, key=lambda each: (each.number_of(need.asked) < left, each.number_of(need.asked))
+            free, key=lambda each: (each.number_of(need.requested) < left, each.number_of(need.requested))
         ):
-            if left and claim not in (each for each, _ in uses) and (use := _take(claim, need.asked, left)):
+            if (
+                left
+                and claim not in (each for each, _ in uses)
+                and (use := _take(claim, need.requested, left))
+            ):
                 uses.append(use)
-                left -= claim.number_of(need.asked) if use[1] is None else use[1].number
+                left -= claim.number_of(need.requested) if use[1] is None else use[1].number
         if left:
-            more.append(_Request(need.asked, left))
+            more.append(_Request(need.requested, left))
     return uses, more
 
 
-def _take(claim: _Claim, asked: Asked, number: int) -> _Use | None:
+def _take(claim: _Claim, requested: RequestedDevices, number: int) -> _Use | None:
     """All of a claim or one of its requests, with no more than so many devices; divides a request that has more."""
-    if {each.asked for each in claim.requests} == {asked} and claim.number_of(asked) <= number:
+    if {each.requested for each in claim.requests} == {requested} and claim.number_of(requested) <= number:
         return claim, None
     possible = [
         each
         for each in claim.requests
-        if each.asked == asked and (each.number <= number or not each.is_used_alone)
+        if each.requested == requested and (each.number <= number or not each.is_used_alone)
     ]
     if not possible:
         return None
     found = max(possible, key=lambda each: (min(each.number, number), -each.number))
     if found.number > number:
-        rest = _Request(asked, found.number - number)
+        rest = _Request(requested, found.number - number)
         found.number = number
         claim.requests.insert(claim.requests.index(found) + 1, rest)
     found.is_used_alone = True
@@ -185,8 +191,8 @@ def _takes_more(
     number = sum(each.number for each in more)
     message = f"it has {'a claim' if number == 1 else f'claims of {number} devices'} of its own for as long as the pod runs"
     if all(
-        sum(claim.number_of(asked) for claim in claims) <= _counted(asked, served)
-        for asked in {each.asked for each in more}
+        sum(claim.number_of(requested) for claim in claims) <= _counted(requested, served)
+        for requested in {each.requested for each in more}
     ):
         return Remark(
             init.path, "changed", "init-container-takes-more", f"{message}, as its node counted it before"
@@ -195,11 +201,11 @@ def _takes_more(
     return Remark(init.path, "lost", "init-container-takes-more", message, hint)
 
 
-def _counted(asked: Asked, served: Sequence[ContainerNeeds]) -> int:
+def _counted(requested: RequestedDevices, served: Sequence[ContainerNeeds]) -> int:
     """The devices that the scheduler counted for the pod (PodRequests in k8s.io/component-helpers/resource)."""
     sidecars = most = containers = 0
     for each in served:
-        number = sum(need.number for need in each.needs if need.asked == asked)
+        number = sum(need.number for need in each.needs if need.requested == requested)
         if not each.path.startswith("initContainers"):
             containers += number
         elif each.ends:
@@ -228,7 +234,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _word(request: _Request) -> str:
-    return "mig" if request.asked.profile else "gpu"
+    return "mig" if request.requested.profile else "gpu"
 
 
 def _names(requests: Sequence[_Request]) -> list[str]:
@@ -240,10 +246,10 @@ def _names(requests: Sequence[_Request]) -> list[str]:
 def _claim_spec(requests: Sequence[_Request], selection: DeviceSelection | None) -> dict[str, Any]:
     made: list[dict[str, Any]] = []
     for name, each in zip(_names(requests), requests, strict=True):
-        exactly: dict[str, Any] = {"deviceClassName": each.asked.class_name}
+        exactly: dict[str, Any] = {"deviceClassName": each.requested.class_name}
         if each.number > 1:
             exactly["count"] = each.number
-        if selectors := list(_selectors(each.asked, selection)):
+        if selectors := list(_selectors(each.requested, selection)):
             # One, as `select=` of a component makes it.
             exactly["selectors"] = [{"cel": {"expression": reduce(and_, selectors).expression()}}]
         made.append({"name": name, "exactly": exactly})
@@ -264,43 +270,43 @@ def _mps_config(number: int, memory: int) -> Mapping[str, Any]:
     return {"requests": ["gpu"], "opaque": {"driver": "gpu.nvidia.com", "parameters": parameters}}
 
 
-def _selectors(asked: Asked, selection: DeviceSelection | None) -> Iterator[Selector]:
-    if asked.profile:
-        yield gpu.profile == asked.profile
-    is_share = asked.replicas is not None and not asked.is_under_mps
-    if asked.replicas is not None and is_share and asked.others - {1}:
-        yield gpu.shares == str(asked.replicas.number)
-    elif is_share or asked.others:
+def _selectors(requested: RequestedDevices, selection: DeviceSelection | None) -> Iterator[Selector]:
+    if requested.profile:
+        yield gpu.profile == requested.profile
+    is_share = requested.replicas is not None and not requested.is_under_mps
+    if requested.replicas is not None and is_share and requested.others - {1}:
+        yield gpu.shares == str(requested.replicas.number)
+    elif is_share or requested.others:
         # Without it the claim takes a whole GPU where nobody shares them, or a share where others have theirs.
         yield cel(f"{'' if is_share else '!'}device.allowMultipleAllocations")
-    if asked.attribute:
-        name, value = asked.attribute
+    if requested.attribute:
+        name, value = requested.attribute
         yield attribute(name, "string") == value
-    selector = selection.selector if selection and asked.class_name.endswith(selection.vendor) else None
+    selector = selection.selector if selection and requested.class_name.endswith(selection.vendor) else None
     if selector is not None:
         yield selector
 
 
 def _claim_remark(need: Need, template: str) -> Remark:
-    asked = need.asked
-    if asked.replicas is not None and asked.is_under_mps:
+    requested = need.requested
+    if requested.replicas is not None and requested.is_under_mps:
         message = (
-            f"{asked.resource} is a share under MPS, by the claim {template} of all its pods: they run on one node, and what they "
-            f"leave of {asked.replicas.number} shares is nobody's"
+            f"{requested.resource} is a share under MPS, by the claim {template} of all its pods: they run on one node, and what they "
+            f"leave of {requested.replicas.number} shares is nobody's"
         )
         hint = (
             "give the driver featureGates: {MPSSupport: true}, and a Deployment maxSurge: 0, for pods of a rollout share the GPU too; "
-            f"an autoscaler that is not among the input has to stop at {asked.replicas.number}"
+            f"an autoscaler that is not among the input has to stop at {requested.replicas.number}"
         )
         return Remark(need.path, "lost", "mps-replicas", message, hint)
-    if asked.replicas is not None:
-        message = f"{asked.resource} is a share of a GPU, by the claim template {template}"
-        hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {asked.replicas.number}"
-        hint += _APART if asked.others - {0} else ""
+    if requested.replicas is not None:
+        message = f"{requested.resource} is a share of a GPU, by the claim template {template}"
+        hint = f"give the driver featureGates: {{ConsumableShares: true}} and consumableShares: {requested.replicas.number}"
+        hint += _APART if requested.others - {0} else ""
         return Remark(need.path, "changed", "replica-to-share", message, hint)
-    devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {asked.profile}' if asked.profile else ''}"
-    message = f"{asked.resource}: {need.number} is {devices} of class {asked.class_name}, by the claim template {template}"
-    if asked.class_name == "gpu.intel.com":
+    devices = f"{need.number} device{'' if need.number == 1 else 's'}{f' of {requested.profile}' if requested.profile else ''}"
+    message = f"{requested.resource}: {need.number} is {devices} of class {requested.class_name}, by the claim template {template}"
+    if requested.class_name == "gpu.intel.com":
         message += "; no other container has it, as with shared-dev-num 1 of Intel's plugin"
-    hint = f"give the driver no consumableShares{_APART}" if asked.others else ""
+    hint = f"give the driver no consumableShares{_APART}" if requested.others else ""
     return Remark(need.path, "changed", "resource-to-claim", message, hint)

@@ -85,11 +85,11 @@ def migrate_pod(spec: Mapping[str, Any], settings: Settings, name_template: Name
     needs = [need for each in served for need in each.needs]
     if refusal := _refuse_pod(spec, needs):
         return MigratedPod(dict(spec), [refusal])
-    profiles = {need.asked.profile for need in needs}
+    profiles = {need.requested.profile for need in needs}
     unread = labels_of_cards(settings.plugin) if any(profiles) else ()
     profile = profiles.pop() if len(profiles) == 1 else ""
     is_nvidia = any(each.is_nvidia for each in served)
-    vendor = "nvidia.com" if is_nvidia or not needs else needs[0].asked.class_name
+    vendor = "nvidia.com" if is_nvidia or not needs else needs[0].requested.class_name
     per_node = settings.per_node
     selection = (
         read_node_selection(spec, vendor, serving, unread, profile, per_node=per_node) if needs else None
@@ -167,8 +167,10 @@ def _refuse_pod(spec: Mapping[str, Any], needs: Sequence[Need]) -> Remark | None
     """Says why a pod as a whole cannot have claims for what its containers ask for."""
     if needs and (refusal := refuse_named(spec)):
         return refusal
-    if len(needs) > 1 and (refused := next((each for each in needs if each.asked.is_under_mps), None)):
-        message = f"{refused.asked.resource} is a replica under MPS, and its pod asks for more than this one"
+    if len(needs) > 1 and (refused := next((each for each in needs if each.requested.is_under_mps), None)):
+        message = (
+            f"{refused.requested.resource} is a replica under MPS, and its pod asks for more than this one"
+        )
         hint = "give each container a pod of its own, or use MIG"
         return Remark(refused.path, "decide", "mps-replicas", message, hint)
     return None
@@ -178,13 +180,15 @@ def _refuse_labels(
     selection: DeviceSelection, serving: Serving, needs: Sequence[Need], plugin: DevicePlugin | None
 ) -> Remark | None:
     """Says that labels of nodes name MIG devices or shares where containers are to get something else."""
-    asked = {need.asked.profile for need in needs}
-    ways = {need.asked.replicas for need in needs}
+    asked = {need.requested.profile for need in needs}
+    ways = {need.requested.replicas for need in needs}
     whole = (
-        need for need in needs if need.asked.resource in (WHOLE_GPU, OLD_GPU) and not need.asked.replicas
+        need
+        for need in needs
+        if need.requested.resource in (WHOLE_GPU, OLD_GPU) and not need.requested.replicas
     )
     if serving.shared and plugin and WHOLE_GPU in plugin.replicas and (need := next(whole, None)):
-        message = f"its nodes share their GPUs, by {serving.shared}, and serve none of them by {need.asked.resource}"
+        message = f"its nodes share their GPUs, by {serving.shared}, and serve none of them by {need.requested.resource}"
         hint = "ask for nvidia.com/gpu.shared, or leave the label out"
         return Remark(need.path, "decide", "resource-not-clear", message, hint)
     if serving.replicas is not None and ways != {serving.replicas}:
@@ -192,12 +196,12 @@ def _refuse_labels(
             "containers share the GPUs of its nodes, by labels of GKE, and it asks for others than these"
         )
         return Remark("nodeSelector", "decide", "resource-not-clear", message, "leave the labels out")
-    by_name = all(need.asked.resource not in (WHOLE_GPU, OLD_GPU) for need in needs)
+    by_name = all(need.requested.resource not in (WHOLE_GPU, OLD_GPU) for need in needs)
     named = asked <= set(selection.profiles) if by_name else asked == set(selection.profiles)
     if not selection.profiles or named:
         return None
     if form := find_other_form(f"amd.com/{selection.profiles[0]}"):
-        message = f"{needs[0].asked.resource} of its nodes is {form.what}"
+        message = f"{needs[0].requested.resource} of its nodes is {form.what}"
         return Remark("nodeSelector", "decide", "other-device-form", message, form.hint)
     message = f"its nodes have MIG devices of {', '.join(selection.profiles)} by their labels"
     hint = f"say --mig-profile {selection.profiles[0]}, if that is what nvidia.com/gpu is there"
@@ -281,7 +285,7 @@ def _write_tolerations(
 ) -> Iterator[Remark]:
     """Writes what admission added for each resource (plugin/pkg/admission/extendedresourcetoleration/admission.go)."""
     # Nodes of today have the taint of the resource's name of today.
-    claimed = {need.asked.resource.replace(OLD_GPU, WHOLE_GPU) for each in found for need in each.needs}
+    claimed = {need.requested.resource.replace(OLD_GPU, WHOLE_GPU) for each in found for need in each.needs}
     # It reads the names of resources and not how many are asked for: zero of one has the toleration too.
     for key in sorted(claimed.union(*(each.gone for each in found)) - {OLD_GPU}):
         if not any(_tolerates(each, key) for each in mappings(spec.get("tolerations"))):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation.asking import Asking, ClusterContext, read_allocation, read_claim
+from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
 from dra_infra.kubernetes.api.manifests import name_of, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -34,7 +34,7 @@ def ask_program(
     part: str = "",
     kinds: WorkloadKinds | None = None,
     held: Mapping[ObjectRef, Manifest] = MappingProxyType({}),
-) -> Asking:
+) -> SubjectQuestion:
     """The question about one object.
 
     Args:
@@ -52,12 +52,12 @@ def ask_program(
     subject = ObjectRef.of(manifest)
     if subject.kind in CLAIM_KINDS:
         claims, causes = _claims([manifest], around)
-        return Asking(
+        return SubjectQuestion(
             subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)
         )
     template = _choose(subject, list(find_pod_templates(with_runtime(manifest, manifests), kinds)), part)
     if template is None:
-        return Asking(subject=str(subject), causes=(_unreadable(subject),))
+        return SubjectQuestion(subject=str(subject), causes=(_unreadable(subject),))
     subject = replace(subject, part=template.owner.part)
     template, used = at_allocations(template, held)
     elsewhere = {str(ObjectRef.of(each)): result for each in used if (result := read_allocation(each))}
@@ -79,7 +79,7 @@ def ask_program(
         causes.append(_malformed(subject, template, error))
     if question is not None and not question.claims and not used:
         causes.append(_without_claims(subject))
-    return Asking(
+    return SubjectQuestion(
         subject=str(subject),
         question=question,
         causes=tuple(causes),

@@ -45,7 +45,7 @@ from dra_infra.sources.subject import RENDERED, Source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class SideOptions:
     """The options of a review: where its sides come from, and how they are made.
 
     Args:
@@ -129,39 +129,44 @@ class _Base:
 
 
 def read_sides(
-    source: Source, asked: Asked, project: Project | None, tell: Callable[[str], None] = lambda _: None
+    source: Source,
+    side_options: SideOptions,
+    project: Project | None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Sides:
     """Make the objects of both sides.
 
     Args:
         source: What is reviewed.
-        asked: Options of the review.
+        side_options: Options of the review.
         project: Of a program, as the tree has it that is trusted; None where it has none there yet.
         tell: Takes what is done next.
 
     Raises:
         ProgramError: When the head cannot be had, or the base revision; no message holds a secret.
     """
-    known = list(_known_secrets(asked, project))
+    known = list(_known_secrets(side_options, project))
     mask = report_mask(known)
     try:
-        repository = None if asked.base_path else _repository_of(source)
-        if asked.head is None and not asked.allowance.everything:
+        repository = None if side_options.base_path else _repository_of(source)
+        if side_options.head is None and not side_options.allowance.everything:
             check_start(repository.top if repository else _top_of(source.root))
         # A head that was compiled elsewhere has no working tree here.
-        tree = repository if asked.head is None else None
+        tree = repository if side_options.head is None else None
         state = tree.uncommitted(everything=True) if tree else {}
         # Before a program runs: what it writes is not what was reviewed.
-        head_side = _side_of_head(source, asked, state if tree else None)
-        tell(f"unpacking {asked.label}")
-        with _base(source, asked, repository) as base:
+        head_side = _side_of_head(source, side_options, state if tree else None)
+        tell(f"unpacking {side_options.label}")
+        with _base(source, side_options, repository) as base:
             tell(f"reading both sides of {source.shown}")
-            base_side = _side_of_base(asked, base, mask)
-            made = _make(source, asked, project, base, label_of(source, repository))
+            base_side = _side_of_base(side_options, base, mask)
+            made = _make(source, side_options, project, base, label_of(source, repository))
             if source.kind == "program":
                 with contextlib.suppress(ProblemsError):
-                    known += secret_texts_of(load_project(base.root, asked.stack, asked.config))
-        notes = [*notes_of_tree(tree, asked.base, state)] if tree and asked.base is not None else []
+                    known += secret_texts_of(load_project(base.root, side_options.stack, side_options.config))
+        notes = (
+            [*notes_of_tree(tree, side_options.base, state)] if tree and side_options.base is not None else []
+        )
     except ProblemsError as error:
         raise ProgramError(map(mask.problem, error.problems)) from None
     before, after = made.before, made.after
@@ -170,7 +175,7 @@ def read_sides(
     mask = report_mask(known)
     first, second = without_secrets(before.program, after.program, mask)
     pairs = zip(after.program.objects, second.objects, strict=True)
-    failure = None if asked.assume_empty_base else made.failure
+    failure = None if side_options.assume_empty_base else made.failure
     # A base that did not run is a problem of its own, and counts as nothing.
     seen = () if failure else first.not_seen
     left_out = tuple(sorted({*seen, *base.left_out}))
@@ -216,20 +221,20 @@ def compile_both(
     """
     config = config or {}
     source = Source(kind="program", root=head, shown=str(head), stack=stack, config=config)
-    asked = Asked(base=None, base_path=base, stack=stack, config=config, timeout=timeout)
-    made = _run_both(source, asked, _Base(root=base, top=base, head_top=head), base_label)
+    side_options = SideOptions(base=None, base_path=base, stack=stack, config=config, timeout=timeout)
+    made = _run_both(source, side_options, _Base(root=base, top=base, head_top=head), base_label)
     return made.before.program, made.after.program
 
 
-def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
+def _run_both(source: Source, side_options: SideOptions, base: _Base, label: str) -> _Made:
     # One after the other: a head that runs beside the base could keep it from answering, and a base without an answer hides
     # what the head takes away.
-    base_run = start(base.root, base.top, asked, _lent_environment(source, asked))
+    base_run = start(base.root, base.top, side_options, _lent_environment(source, side_options))
     found = _result_of_base(base_run)
-    head_run = start(source.root, base.head_top, asked)
-    after = _of_provider(head_run.result(), asked)
+    head_run = start(source.root, base.head_top, side_options)
+    after = _of_provider(head_run.result(), side_options)
     in_force = tuple(each for each in head_run.in_force if each in base_run.in_force)
-    before = _base_of(found, after, asked, label)
+    before = _base_of(found, after, side_options, label)
     return _Made(
         before=Side(program=before),
         after=Side(program=after),
@@ -238,9 +243,9 @@ def _run_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
     )
 
 
-def _of_provider(program: Program, asked: Asked) -> Program:
+def _of_provider(program: Program, side_options: SideOptions) -> Program:
     """The part of the head that is reviewed; raises `provider-not-known`."""
-    return of_provider(program, asked.provider) if asked.provider is not None else program
+    return of_provider(program, side_options.provider) if side_options.provider is not None else program
 
 
 _LACKING: Final = frozenset({"no-project", "stack-not-known"})
@@ -254,27 +259,29 @@ def _failure_of(found: Program | ProblemsError) -> Problem | None:
     return found.problems[0]
 
 
-def _base_of(found: Program | ProblemsError, after: Program, asked: Asked, label: str) -> Program:
+def _base_of(
+    found: Program | ProblemsError, after: Program, side_options: SideOptions, label: str
+) -> Program:
     if not isinstance(found, Program):
         return _empty(after, label, found)
     # A cluster that the change adds has nothing at the base.
-    return keep_provider(found, asked.provider) if asked.provider is not None else found
+    return keep_provider(found, side_options.provider) if side_options.provider is not None else found
 
 
-def start(root: Path, top: Path, asked: Asked, environment: Path | None = None) -> RunningSynth:
+def start(root: Path, top: Path, side_options: SideOptions, environment: Path | None = None) -> RunningSynth:
     """Start the program in *root*, which may read the repository at *top*, and *environment* in place of one that it lacks."""
     return RunningSynth(
         root,
         inside=top,
-        stack=asked.stack,
-        config=asked.config,
-        timeout=asked.timeout,
-        allowance=asked.allowance,
+        stack=side_options.stack,
+        config=side_options.config,
+        timeout=side_options.timeout,
+        allowance=side_options.allowance,
         environment=environment,
     )
 
 
-def _lent_environment(source: Source, asked: Asked) -> Path | None:
+def _lent_environment(source: Source, side_options: SideOptions) -> Path | None:
     """Return the virtual environment of the working tree, for the base, whose files are those of a commit.
 
     None outside of the repository, and none with a file that git tracks: the author of the change would write what the
@@ -283,7 +290,7 @@ def _lent_environment(source: Source, asked: Asked) -> Path | None:
     with contextlib.suppress(ProblemsError):
         repository = find_repository(source.root)
         top = repository.top.resolve()
-        named = load_project(source.root, asked.stack, asked.config, (top,)).environment
+        named = load_project(source.root, side_options.stack, side_options.config, (top,)).environment
         if named is None or not named.is_dir():
             return None
         # Git lists no file behind a link, which a commit can hold.
@@ -312,26 +319,26 @@ def _result_of_base(running: RunningSynth) -> Program | ProblemsError:
 
 
 @contextlib.contextmanager
-def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterator[_Base]:
+def _base(source: Source, side_options: SideOptions, repository: Repository | None) -> Iterator[_Base]:
     if repository is None:
-        assert asked.base_path is not None  # noqa: S101  (one of both is given)
-        if not asked.base_path.exists():
+        assert side_options.base_path is not None  # noqa: S101  (one of both is given)
+        if not side_options.base_path.exists():
             raise ProgramError.of(
                 path="--base-path",
                 code="base-not-found",
-                message=f"{asked.base_path} is not there",
-                hint=nearest_path(asked.base_path) or "name the folder with the former state",
+                message=f"{side_options.base_path} is not there",
+                hint=nearest_path(side_options.base_path) or "name the folder with the former state",
             )
-        root = asked.base_path.absolute()
+        root = side_options.base_path.absolute()
         yield _Base(root=root, top=_top_of(root), head_top=_top_of(source.root))
         return
-    assert asked.base is not None  # noqa: S101  (one of both is given)
+    assert side_options.base is not None  # noqa: S101  (one of both is given)
     if not source.root.exists():
         # A pull request may add the folder; the tree that is trusted does not have it then.
-        commit = repository.resolve(asked.base)
+        commit = repository.resolve(side_options.base)
         yield _Base(root=source.root, top=repository.top, head_top=repository.top, commit=commit)
         return
-    with archived(repository, asked.base, only_directory=source.kind == "manifests") as revision:
+    with archived(repository, side_options.base, only_directory=source.kind == "manifests") as revision:
         yield _Base(
             root=revision.root,
             top=revision.top,
@@ -341,26 +348,33 @@ def _base(source: Source, asked: Asked, repository: Repository | None) -> Iterat
         )
 
 
-def _make(source: Source, asked: Asked, project: Project | None, base: _Base, label: str) -> _Made:
-    if asked.head is not None:
-        return _beside_compiled(source, asked, project, asked.head, base, label)
+def _make(
+    source: Source, side_options: SideOptions, project: Project | None, base: _Base, label: str
+) -> _Made:
+    if side_options.head is not None:
+        return _beside_compiled(source, side_options, project, side_options.head, base, label)
     if source.kind == "program":
-        made = _run_both(source, asked, base, asked.label)
+        made = _run_both(source, side_options, base, side_options.label)
         return replace(
             made,
-            before=complete(made.before.program, base.root, asked, inside=base.top),
-            after=complete(made.after.program, source.root, asked, inside=base.head_top),
+            before=complete(made.before.program, base.root, side_options, inside=base.top),
+            after=complete(made.after.program, source.root, side_options, inside=base.head_top),
         )
     if source.kind in RENDERED:
-        return _render_both(source, asked, base, label)
-    return _read_both(source, asked, base, label, head=source.root, head_inside=base.head_top)
+        return _render_both(source, side_options, base, label)
+    return _read_both(source, side_options, base, label, head=source.root, head_inside=base.head_top)
 
 
 def _beside_compiled(
-    source: Source, asked: Asked, project: Project | None, head: Compiled, base: _Base, label: str
+    source: Source,
+    side_options: SideOptions,
+    project: Project | None,
+    head: Compiled,
+    base: _Base,
+    label: str,
 ) -> _Made:
     """The base, made here, beside a head that another job compiled."""
-    if asked.base_path is None and head.path != label:
+    if side_options.base_path is None and head.path != label:
         raise ProgramError([of_another_path(head, label)])
     if head.failed:
         raise ProgramError(head.failed)
@@ -368,7 +382,7 @@ def _beside_compiled(
         with tempfile.TemporaryDirectory(prefix="dra-infra-head-") as folder:
             inside = Path(folder).resolve()
             root = unpack(head, inside)
-            made = _read_both(source, asked, base, label, head=root, head_inside=inside)
+            made = _read_both(source, side_options, base, label, head=root, head_inside=inside)
         program = made.after.program
         links = {link_not_seen(f"{Path(source.shown).as_posix()}/{name}") for name in head.left_out}
         program = replace(program, not_seen=tuple(sorted({*program.not_seen, *links})))
@@ -376,14 +390,14 @@ def _beside_compiled(
     assert head.program is not None  # noqa: S101  (it was checked where the file was read)
     # Who names the project decides which comment is written over, so the head has no say in it.
     if source.kind == "program":
-        name, stack = named_by(project, asked, label)
+        name, stack = named_by(project, side_options, label)
         if stack and head.program.stack != stack.rpartition("/")[2]:
             raise ProgramError([of_another_stack(head.program.stack, stack)])
-        after = _of_provider(replace(head.program, project=name, stack=stack), asked)
-        running = start(base.root, base.top, asked, _lent_environment(source, asked))
+        after = _of_provider(replace(head.program, project=name, stack=stack), side_options)
+        running = start(base.root, base.top, side_options, _lent_environment(source, side_options))
         found = _result_of_base(running)
-        before = _base_of(found, after, asked, asked.label)
-        side = complete(before, base.root, asked, inside=base.top)
+        before = _base_of(found, after, side_options, side_options.label)
+        side = complete(before, base.root, side_options, inside=base.top)
         return _Made(
             before=side,
             after=Side(program=after),
@@ -391,26 +405,26 @@ def _beside_compiled(
             failure=_failure_of(found),
         )
     after = replace(head.program, project=label, stack="")
-    before_side, failure = _render_base(source, asked, base, label, after)
+    before_side, failure = _render_base(source, side_options, base, label, after)
     return _Made(before=before_side, after=Side(program=after), failure=failure)
 
 
-def named_by(project: Project | None, asked: Asked, label: str) -> tuple[str, str]:
+def named_by(project: Project | None, side_options: SideOptions, label: str) -> tuple[str, str]:
     """Project and stack of a program, as the tree says that is trusted; its path where the tree does not have it yet."""
-    return (project.name, project.stack) if project else (label, asked.stack or "")
+    return (project.name, project.stack) if project else (label, side_options.stack or "")
 
 
-def complete(program: Program, root: Path, asked: Asked, *, inside: Path) -> Side:
+def complete(program: Program, root: Path, side_options: SideOptions, *, inside: Path) -> Side:
     """A program with what its charts make, where that is asked for, and the releases that its project pins."""
-    program = with_charts(program, root, inside=inside) if asked.charts else program
+    program = with_charts(program, root, inside=inside) if side_options.charts else program
     return Side(program=replace(program, pins=read_package_pins(root)))
 
 
 def _read_both(
-    source: Source, asked: Asked, base: _Base, label: str, *, head: Path, head_inside: Path
+    source: Source, side_options: SideOptions, base: _Base, label: str, *, head: Path, head_inside: Path
 ) -> _Made:
     before_side, after_side = (
-        read_side(root, inside=top, shown=source.shown, label=label, config=asked.config)
+        read_side(root, inside=top, shown=source.shown, label=label, config=side_options.config)
         for root, top in ((base.root, base.top), (head, head_inside))
     )
     if not any((each.program.objects or each.program.problems) for each in (before_side, after_side)):
@@ -430,27 +444,27 @@ def _read_both(
     return _Made(before=before_side, after=after_side)
 
 
-def _render_both(source: Source, asked: Asked, base: _Base, label: str) -> _Made:
-    after = render(source.root, asked.values, source, asked, label, inside=base.head_top)
+def _render_both(source: Source, side_options: SideOptions, base: _Base, label: str) -> _Made:
+    after = render(source.root, side_options.values, source, side_options, label, inside=base.head_top)
     lend_dependencies(source.root, base.root)
-    before, failure = _render_base(source, asked, base, label, after.program)
+    before, failure = _render_base(source, side_options, base, label, after.program)
     return _Made(before=before, after=after, failure=failure)
 
 
 def _render_base(
-    source: Source, asked: Asked, base: _Base, label: str, after: Program
+    source: Source, side_options: SideOptions, base: _Base, label: str, after: Program
 ) -> tuple[Side, Problem | None]:
-    tops = (source.root, base.root) if asked.base_path else (base.head_top, base.top)
-    files, missing = values_at_base(asked.values, *tops)
+    tops = (source.root, base.root) if side_options.base_path else (base.head_top, base.top)
+    files, missing = values_at_base(side_options.values, *tops)
     try:
-        before = render(base.root, files, source, asked, label, inside=base.top)
+        before = render(base.root, files, source, side_options, label, inside=base.top)
     except ProblemsError as error:
         refused = any(each.code == "chart-not-rendered" for each in error.problems)
-        if refused and asked.head is not None and (base.root / "Chart.lock").is_file():
+        if refused and side_options.head is not None and (base.root / "Chart.lock").is_file():
             # What it depends on was not fetched here, and a base that counts as empty hides what the head takes away.
             raise
         failure = None if _lacks(source, base) else error.problems[0]
-        return Side(program=_empty(after, asked.label, error)), failure
+        return Side(program=_empty(after, side_options.label, error)), failure
     told = {NotSeen(what="values of the base", name=each.name, reason="the file is new") for each in missing}
     program = replace(before.program, not_seen=tuple(sorted({*before.program.not_seen, *told})))
     return replace(before, program=program), None
@@ -468,12 +482,17 @@ def _lacks(source: Source, base: _Base) -> bool:
 
 
 def render(
-    root: Path, files: Sequence[Path], source: Source, asked: Asked, label: str, *, inside: Path
+    root: Path, files: Sequence[Path], source: Source, side_options: SideOptions, label: str, *, inside: Path
 ) -> Side:
     """The objects of the chart in *root* with the values of *files*, or of the kustomization; no link leads out of *inside*."""
     if source.kind == "kustomization":
         return build_side(
-            root, inside=inside, shown=source.shown, label=label, config=asked.config, timeout=asked.timeout
+            root,
+            inside=inside,
+            shown=source.shown,
+            label=label,
+            config=side_options.config,
+            timeout=side_options.timeout,
         )
     return render_side(
         root,
@@ -481,8 +500,8 @@ def render(
         inside=inside,
         shown=source.shown,
         label=label,
-        config=asked.config,
-        timeout=asked.timeout,
+        config=side_options.config,
+        timeout=side_options.timeout,
     )
 
 
@@ -491,26 +510,28 @@ def _empty(after: Program, label: str, error: ProblemsError) -> Program:
     return Program(project=after.project, stack=after.stack, not_seen=(missing,))
 
 
-def _side_of_base(asked: Asked, base: _Base, mask: SecretMask) -> ReviewedSide:
-    if asked.base is None:
+def _side_of_base(side_options: SideOptions, base: _Base, mask: SecretMask) -> ReviewedSide:
+    if side_options.base is None:
         return read_side_of_tree(base.root)
-    return ReviewedSide(origin="commit", label=mask.text(asked.base), commit=base.commit)
+    return ReviewedSide(origin="commit", label=mask.text(side_options.base), commit=base.commit)
 
 
-def _side_of_head(source: Source, asked: Asked, state: Mapping[str, str] | None) -> ReviewedSide:
-    if asked.head is not None:
-        return ReviewedSide(origin="compiled", commit=asked.head.commit, is_changed=asked.head.is_changed)
+def _side_of_head(source: Source, side_options: SideOptions, state: Mapping[str, str] | None) -> ReviewedSide:
+    if side_options.head is not None:
+        return ReviewedSide(
+            origin="compiled", commit=side_options.head.commit, is_changed=side_options.head.is_changed
+        )
     return read_side_of_tree(source.root, state)
 
 
-def _known_secrets(asked: Asked, project: Project | None) -> Iterator[str]:
+def _known_secrets(side_options: SideOptions, project: Project | None) -> Iterator[str]:
     yield from secret_texts(os.environ)
-    yield from secret_texts(asked.config)
+    yield from secret_texts(side_options.config)
     if project:
         yield from secret_texts_of(project)
-    if asked.values:
+    if side_options.values:
         with contextlib.suppress(ProblemsError):
-            yield from secret_values(read_values(asked.values))
+            yield from secret_values(read_values(side_options.values))
 
 
 def label_of(source: Source, repository: Repository | None) -> str:

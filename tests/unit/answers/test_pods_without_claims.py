@@ -64,7 +64,7 @@ def test_a_pod_without_claims_that_fits_is_said_to_need_no_devices() -> None:
 
     assert simulate(scene).exit_code == FITS
     assert (explained.verdict, explained.exit_code) == ("fits", 0)
-    assert explained.asking.settled == "its pods fit, and need no devices of DRA"
+    assert explained.subject_question.settled == "its pods fit, and need no devices of DRA"
 
 
 @pytest.mark.parametrize(

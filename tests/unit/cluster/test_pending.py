@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, find_holders, find_placed
-from dra_infra.explanation.asking import Asking, ClusterContext
+from dra_infra.explanation.asking import ClusterContext, SubjectQuestion
 from dra_infra.target import ClusterTarget
 from tests.unit.cluster import samples
 
@@ -28,7 +28,7 @@ def template(name: str) -> dict[str, Any]:
     }
 
 
-def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> Asking:
+def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> SubjectQuestion:
     """What is asked about an object, with *objects* of the cluster by field of a scene."""
     names = {"pods": "Pod", "claims": "ResourceClaim", "templates": "ResourceClaimTemplate"}
     found: dict[str, Any] = {
@@ -62,22 +62,22 @@ def ask(manifest: dict[str, Any], kind: str = "Pod", **objects: Any) -> Asking:
     return ask_running(manifest, around, scene)
 
 
-def codes(asking: Asking) -> list[str]:
-    return [each.code for each in asking.causes]
+def codes(subject_question: SubjectQuestion) -> list[str]:
+    return [each.code for each in subject_question.causes]
 
 
 def test_a_pod_that_waits_is_asked_with_its_claim():
-    asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[samples.claim("c")])
-    assert codes(asking) == []
-    assert asking.question is not None
-    assert asking.question.names == ("ResourceClaim ml/c",)
+    subject_question = ask(samples.pod("p", "Pending", claims=["c"]), claims=[samples.claim("c")])
+    assert codes(subject_question) == []
+    assert subject_question.question is not None
+    assert subject_question.question.names == ("ResourceClaim ml/c",)
 
 
 def test_the_devices_of_others_are_held_by_their_pods():
     held = samples.claim("theirs", f"{GPU}/n1/gpu-0", pods=["other"])
-    asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[samples.claim("c"), held])
-    assert asking.question is not None
-    (holder,) = asking.question.holders
+    subject_question = ask(samples.pod("p", "Pending", claims=["c"]), claims=[samples.claim("c"), held])
+    assert subject_question.question is not None
+    (holder,) = subject_question.question.holders
     assert str(holder) == "ResourceClaim ml/theirs (Pod ml/other)"
 
 
@@ -90,16 +90,16 @@ def test_a_claim_that_may_not_be_seen_is_not_called_missing():
 
 
 def test_a_claim_that_is_not_made_yet_is_told_and_its_template_asked():
-    asking = ask(samples.pod("p", "Pending", templates=["t"]), templates=[template("t")])
-    assert codes(asking) == ["claim-not-made"]
-    assert asking.question is not None
-    assert asking.question.names == ("ResourceClaimTemplate ml/t",)
+    subject_question = ask(samples.pod("p", "Pending", templates=["t"]), templates=[template("t")])
+    assert codes(subject_question) == ["claim-not-made"]
+    assert subject_question.question is not None
+    assert subject_question.question.names == ("ResourceClaimTemplate ml/t",)
 
 
 def test_a_template_that_is_missing_is_told():
-    asking = ask(samples.pod("p", "Pending", templates=["t"]))
-    assert codes(asking) == ["claim-not-known"]
-    assert "no ResourceClaimTemplate ml/t" in asking.causes[0].message
+    subject_question = ask(samples.pod("p", "Pending", templates=["t"]))
+    assert codes(subject_question) == ["claim-not-known"]
+    assert "no ResourceClaimTemplate ml/t" in subject_question.causes[0].message
 
 
 def test_a_claim_that_is_being_deleted_is_told_with_its_finalizers():
@@ -108,35 +108,37 @@ def test_a_claim_that_is_being_deleted_is_told_with_its_finalizers():
         "deletionTimestamp": "2026-01-01T00:00:00Z",
         "finalizers": ["resource.kubernetes.io/delete-protection"],
     }
-    asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim])
-    assert codes(asking) == ["claim-deleting"]
-    assert "resource.kubernetes.io/delete-protection" in asking.causes[0].message
+    subject_question = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim])
+    assert codes(subject_question) == ["claim-deleting"]
+    assert "resource.kubernetes.io/delete-protection" in subject_question.causes[0].message
 
 
 def test_a_claim_that_is_held_for_a_pod_that_has_ended_is_told():
     claim = samples.claim("c", f"{GPU}/n1/gpu-0", pods=["old"])
-    asking = ask(
+    subject_question = ask(
         samples.pod("p", "Pending", claims=["c"]),
         claims=[claim],
         pods=[samples.pod("old", "Succeeded", claims=["c"])],
     )
-    assert codes(asking) == ["claim-reserved"]
+    assert codes(subject_question) == ["claim-reserved"]
 
 
 def test_a_claim_of_as_many_pods_as_may_have_it_is_told():
     claim = samples.claim("c", f"{GPU}/n1/gpu-0", pods=[f"p{index}" for index in range(256)])
     pods = [samples.pod(f"p{index}", claims=["c"]) for index in range(256)]
-    asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim], pods=pods)
-    assert codes(asking) == ["claim-reserved"]
+    subject_question = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim], pods=pods)
+    assert codes(subject_question) == ["claim-reserved"]
 
 
 def test_a_pod_must_go_where_its_claim_has_devices():
     claim = samples.claim("c", f"{GPU}/n2/gpu-0")
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]
     claim["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": terms}
-    asking = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim])
-    assert asking.question is not None
-    assert asking.question.refusals == {"n1": ("ResourceClaim ml/c is allocated, and not for this node",)}
+    subject_question = ask(samples.pod("p", "Pending", claims=["c"]), claims=[claim])
+    assert subject_question.question is not None
+    assert subject_question.question.refusals == {
+        "n1": ("ResourceClaim ml/c is allocated, and not for this node",)
+    }
 
 
 def test_scheduling_gates_are_told():
@@ -148,9 +150,9 @@ def test_scheduling_gates_are_told():
 def test_the_scheduler_is_quoted():
     condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
     pod = samples.pod("p", "Pending", claims=["c"], conditions=[condition])
-    asking = ask(pod, claims=[samples.claim("c")])
-    assert codes(asking) == ["scheduler-says"]
-    assert asking.causes[0].message == "Pod p: 0/1 nodes are available"
+    subject_question = ask(pod, claims=[samples.claim("c")])
+    assert codes(subject_question) == ["scheduler-says"]
+    assert subject_question.causes[0].message == "Pod p: 0/1 nodes are available"
 
 
 def test_a_kubelet_that_does_not_know_the_driver_is_told():
@@ -161,30 +163,30 @@ def test_a_kubelet_that_does_not_know_the_driver_is_told():
         "reason": "FailedPrepareDynamicResources",
         "message": f"prepare: DRA driver {GPU} is not registered",
     }
-    asking = ask(pod, claims=[samples.claim("c", f"{GPU}/n1/gpu-0")], events=[event])
-    assert "plugin-not-ready" in codes(asking)
-    assert asking.settled == "it has its place on n1, and does not run there yet"
+    subject_question = ask(pod, claims=[samples.claim("c", f"{GPU}/n1/gpu-0")], events=[event])
+    assert "plugin-not-ready" in codes(subject_question)
+    assert subject_question.settled == "it has its place on n1, and does not run there yet"
 
 
 def test_a_pod_that_runs_has_nothing_to_explain():
-    asking = ask(samples.pod("p", claims=["c"]), claims=[samples.claim("c", f"{GPU}/n1/gpu-0")])
-    assert (asking.question, asking.settled) == (None, "it is Running on n1")
+    subject_question = ask(samples.pod("p", claims=["c"]), claims=[samples.claim("c", f"{GPU}/n1/gpu-0")])
+    assert (subject_question.question, subject_question.settled) == (None, "it is Running on n1")
 
 
 def test_a_claim_that_no_pod_uses_is_told():
-    asking = ask(samples.claim("c"), "ResourceClaim", claims=[samples.claim("c")])
-    assert codes(asking) == ["claim-unused"]
-    assert asking.question is not None
+    subject_question = ask(samples.claim("c"), "ResourceClaim", claims=[samples.claim("c")])
+    assert codes(subject_question) == ["claim-unused"]
+    assert subject_question.question is not None
 
 
 def test_a_claim_is_explained_by_the_pod_that_waits_for_it():
-    asking = ask(
+    subject_question = ask(
         samples.claim("c"),
         "ResourceClaim",
         claims=[samples.claim("c")],
         pods=[samples.pod("p", "Pending", claims=["c"])],
     )
-    assert asking.subject == "ResourceClaim ml/c of Pod ml/p"
+    assert subject_question.subject == "ResourceClaim ml/c of Pod ml/p"
 
 
 def test_a_claim_with_devices_says_which():
@@ -206,9 +208,9 @@ def test_a_deployment_is_explained_by_its_first_pod_that_waits(waits):
     pod = samples.pod("p", "Pending" if waits else "Running", claims=["c"])
     pod["metadata"]["ownerReferences"] = [{"controller": True, "uid": "uid-rs"}]
     owners = [whole("Deployment", owner), whole("ReplicaSet", middle)]
-    asking = ask(owner, "Deployment", owners=owners, pods=[pod], claims=[samples.claim("c")])
-    assert asking.subject == ("Pod ml/p" if waits else "Deployment ml/d")
-    assert asking.settled == ("" if waits else "1 pods of it are there, and none waits")
+    subject_question = ask(owner, "Deployment", owners=owners, pods=[pod], claims=[samples.claim("c")])
+    assert subject_question.subject == ("Pod ml/p" if waits else "Deployment ml/d")
+    assert subject_question.settled == ("" if waits else "1 pods of it are there, and none waits")
 
 
 def test_cpu_of_running_pods_is_not_left_for_others():
@@ -216,9 +218,9 @@ def test_cpu_of_running_pods_is_not_left_for_others():
     other["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "7"}}}]
     pod = samples.pod("p", "Pending", claims=["c"])
     pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
-    asking = ask(pod, claims=[samples.claim("c")], pods=[other])
-    assert asking.question is not None
-    assert asking.question.refusals == {"n1": ("the pod requests 2 cpu, and 1 is left",)}
+    subject_question = ask(pod, claims=[samples.claim("c")], pods=[other])
+    assert subject_question.question is not None
+    assert subject_question.question.refusals == {"n1": ("the pod requests 2 cpu, and 1 is left",)}
 
 
 def test_a_pod_that_keeps_apart_from_one_that_runs_is_refused_by_its_node():
@@ -228,10 +230,10 @@ def test_a_pod_that_keeps_apart_from_one_that_runs_is_refused_by_its_node():
     pod = samples.pod("p", "Pending", claims=["c"])
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
     pod["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    asking = ask(pod, claims=[samples.claim("c")], pods=[other])
-    assert asking.question is not None
-    assert list(asking.question.refusals) == ["n1"]
-    assert asking.unmodelled == ()
+    subject_question = ask(pod, claims=[samples.claim("c")], pods=[other])
+    assert subject_question.question is not None
+    assert list(subject_question.question.refusals) == ["n1"]
+    assert subject_question.unmodelled == ()
 
 
 def test_a_port_that_is_taken_is_told():
@@ -240,6 +242,6 @@ def test_a_port_that_is_taken_is_told():
     other["spec"]["containers"] = ports
     pod = samples.pod("p", "Pending", claims=["c"])
     pod["spec"]["containers"] = ports
-    asking = ask(pod, claims=[samples.claim("c")], pods=[other])
-    assert asking.question is not None
-    assert asking.question.refusals["n1"] == ("host port 80/TCP is taken",)
+    subject_question = ask(pod, claims=[samples.claim("c")], pods=[other])
+    assert subject_question.question is not None
+    assert subject_question.question.refusals["n1"] == ("host port 80/TCP is taken",)

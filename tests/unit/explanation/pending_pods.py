@@ -220,7 +220,7 @@ def find_case(row: PendingPod, objects: Sequence[Object], folder: Path) -> Case 
     entries = [each.get("resourceClaimName") for each in pod["spec"]["resourceClaims"]]
     if not named.keys() >= set(entries) or pod["spec"].get("schedulingGates"):
         return None
-    asked = ask_files(SUBJECT, **_written(row, objects, folder)).asking.question
+    asked = ask_files(SUBJECT, **_written(row, objects, folder)).subject_question.question
     eligible = {node.name for node in asked.eligible} if asked is not None else set()
     allocated: dict[str, list[Object]] = {"devices": [], "shares": [], "capacity": []}
     for claim in named.values():

@@ -12,9 +12,9 @@ from dra_infra.errors import ProblemsError
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import (
-    Asked,
     DevicePlugin,
     Replicas,
+    RequestedDevices,
     find_other_form,
     read_node_labels,
     read_plugin_config,
@@ -40,7 +40,7 @@ def config(**parts: Any) -> DevicePlugin:
 
 def test_an_empty_configuration_gives_whole_gpus():
     assert config() == DevicePlugin()
-    assert read_resource("nvidia.com/gpu", config()) == Asked("nvidia.com/gpu", "gpu")
+    assert read_resource("nvidia.com/gpu", config()) == RequestedDevices("nvidia.com/gpu", "gpu")
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,11 @@ def test_one_replica_is_the_device_itself():
 def test_a_renamed_resource_is_a_replica_and_the_plain_one_a_device():
     shared = {"renameByDefault": True, "resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}
     found = config(sharing={"timeSlicing": shared})
-    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu", others=frozenset({2}))
+    assert read_resource("nvidia.com/gpu", found) == RequestedDevices(
+        "nvidia.com/gpu", "gpu", others=frozenset({2})
+    )
     renamed = read_resource("nvidia.com/gpu.shared", found)
-    assert isinstance(renamed, Asked)
+    assert isinstance(renamed, RequestedDevices)
     assert renamed.what == "replica"
 
 
@@ -228,13 +230,13 @@ def test_labels_say_the_replicas_of_mig_devices(node: dict[str, str], replicas: 
     found = read_node_labels([node, labels("Tesla-T4")])
     assert found is not None
     assert found.replicas == ({} if replicas is None else {"nvidia.com/mig-1g.5gb": replicas})
-    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+    assert read_resource("nvidia.com/gpu", found) == RequestedDevices("nvidia.com/gpu", "gpu")
 
 
 def test_two_replicas_of_a_mig_device_are_no_two_devices():
-    asked = {"resources": {"limits": {"nvidia.com/mig-1g.5gb": 2}}}
+    requested = {"resources": {"limits": {"nvidia.com/mig-1g.5gb": 2}}}
     settings = Settings(plugin=read_node_labels([of_part("1g.5gb")]))
-    [remark] = read_needs("containers[0]", asked, settings).remarks
+    [remark] = read_needs("containers[0]", requested, settings).remarks
     assert (remark.outcome, remark.code) == ("decide", "several-replicas")
 
 
@@ -242,7 +244,7 @@ def test_mig_devices_that_nodes_share_in_different_ways_leave_it_open():
     found = read_node_labels([of_part("1g.5gb"), of_part("2g.10gb"), of_part("1g.5gb", "none", shared=False)])
     assert found is not None
     assert read_resource("nvidia.com/mig-1g.5gb", found) == "nodes share it in different ways"
-    assert isinstance(read_resource("nvidia.com/mig-2g.10gb", found), Asked)
+    assert isinstance(read_resource("nvidia.com/mig-2g.10gb", found), RequestedDevices)
 
 
 @pytest.mark.parametrize(
@@ -256,9 +258,9 @@ def test_mig_devices_that_nodes_share_in_different_ways_leave_it_open():
     ],
 )
 def test_names_of_profiles_are_read_as_their_devices_have_them(name: str, profile: str):
-    asked = read_resource(f"nvidia.com/mig-{name}", DevicePlugin(strategy="mixed"))
-    assert isinstance(asked, Asked)
-    assert asked.profile == profile
+    requested = read_resource(f"nvidia.com/mig-{name}", DevicePlugin(strategy="mixed"))
+    assert isinstance(requested, RequestedDevices)
+    assert requested.profile == profile
     assert read_node_labels([labels(f"NVIDIA-RTX-PRO-6000-MIG-{name}")]) == DevicePlugin(
         strategy="single", profiles=(profile,)
     )
@@ -364,9 +366,9 @@ OF_CHART = {"config": {"map": {"any": SHARED}}}
 def test_the_strategy_of_a_chart_counts_before_that_of_its_configurations(values: dict[str, Any]):
     told = read_resource("nvidia.com/gpu", served(values))
     assert told == "the plugin's MIG strategy is single, and nothing says which profile it is"
-    asked = read_resource("nvidia.com/gpu", served(values, ONE_G))
-    assert isinstance(asked, Asked)
-    assert (asked.profile, asked.what) == ("1g.10gb", "replica")
+    requested = read_resource("nvidia.com/gpu", served(values, ONE_G))
+    assert isinstance(requested, RequestedDevices)
+    assert (requested.profile, requested.what) == ("1g.10gb", "replica")
     assert served(values, labels("Tesla-T4")) == IN_FOUR
 
 
@@ -476,9 +478,9 @@ NAMING = policy(mig={"strategy": "single"}, devicePlugin={"config": {"name": "pl
 def test_a_config_map_beside_what_names_it_has_the_configurations():
     other = {**config_map(any=WHOLE), "metadata": {"name": "other"}}
     for documents in ([NAMING, other, config_map(any=SHARED)], [config_map(any=SHARED), other, NAMING]):
-        asked = read_resource("nvidia.com/gpu", served(documents, ONE_G))
-        assert isinstance(asked, Asked)
-        assert (asked.profile, asked.what) == ("1g.10gb", "replica")
+        requested = read_resource("nvidia.com/gpu", served(documents, ONE_G))
+        assert isinstance(requested, RequestedDevices)
+        assert (requested.profile, requested.what) == ("1g.10gb", "replica")
 
 
 @pytest.mark.parametrize(
@@ -581,7 +583,10 @@ def test_what_is_said_of_the_plugin_has_to_be_so_on_a_node(
     plugin: DevicePlugin, nodes: list[dict[str, str]], is_clear: bool
 ):
     assert (hold_to_nodes(plugin, nodes) == plugin) == is_clear
-    assert isinstance(read_resource("nvidia.com/gpu", hold_to_nodes(plugin, nodes)), Asked) == is_clear
+    assert (
+        isinstance(read_resource("nvidia.com/gpu", hold_to_nodes(plugin, nodes)), RequestedDevices)
+        == is_clear
+    )
 
 
 OF_POOL = {
@@ -886,7 +891,7 @@ def test_no_resource_is_clear_on_nodes_whose_configuration_is_lacking():
     lacking, there = (plugin.by_labels([chosen(each)]) for each in ("new", "parts"))
     for name in ("nvidia.com/gpu", "nvidia.com/mig-1g.10gb"):
         assert str(read_resource(name, lacking)).endswith("none is called 'new'")
-        assert isinstance(read_resource(name, there), Asked)
+        assert isinstance(read_resource(name, there), RequestedDevices)
 
 
 def test_a_pod_has_the_profile_of_the_nodes_that_it_selects():
@@ -918,13 +923,13 @@ def test_nodes_that_serve_profiles_beside_others_are_clear():
     profile = "version: v1\nflags: {migStrategy: mixed}\nsharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.10gb, replicas: 2}]}}"
     found = served(config_map(a=WHOLE, b=profile), chosen("a"), chosen("b"))
     assert found.strategy == "mixed"
-    assert read_resource("nvidia.com/gpu", found) == Asked("nvidia.com/gpu", "gpu")
+    assert read_resource("nvidia.com/gpu", found) == RequestedDevices("nvidia.com/gpu", "gpu")
     of_profile = read_resource("nvidia.com/mig-1g.10gb", found)
-    assert isinstance(of_profile, Asked)
+    assert isinstance(of_profile, RequestedDevices)
     assert of_profile.what == "replica"
     apart = served(config_map(a=MIXED, b=profile), chosen("a"), chosen("b"))
     assert read_resource("nvidia.com/mig-1g.10gb", apart) == "nodes share it in different ways"
-    assert read_resource("nvidia.com/gpu", apart) == Asked("nvidia.com/gpu", "gpu")
+    assert read_resource("nvidia.com/gpu", apart) == RequestedDevices("nvidia.com/gpu", "gpu")
 
 
 def test_a_configuration_that_nobody_chose_is_told():
@@ -952,8 +957,8 @@ def test_replicas_that_claims_cannot_share_are_told_with_mps_and_mig(
     way: Any, replicas: int, mps: str, mig: str
 ):
     plugin = DevicePlugin(replicas={"nvidia.com/gpu": Replicas(way, replicas, renamed=False, one_each=True)})
-    asked = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-    [remark] = read_needs("containers[0]", asked, Settings(plugin=plugin, no_shares="no gate")).remarks
+    requested = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    [remark] = read_needs("containers[0]", requested, Settings(plugin=plugin, no_shares="no gate")).remarks
     assert (remark.outcome, remark.code) == ("decide", "mps-replicas" if way == "mps" else "no-shares")
     assert ("dra.Mps" in remark.hint) == bool(mps)
     assert mps in remark.hint
@@ -964,8 +969,8 @@ def test_replicas_of_mig_devices_are_told_with_smaller_ones():
     plugin = DevicePlugin(
         replicas={"nvidia.com/mig-3g.40gb": Replicas("time-slicing", 2, renamed=False, one_each=True)}
     )
-    asked = {"resources": {"limits": {"nvidia.com/mig-3g.40gb": 1}}}
-    [remark] = read_needs("containers[0]", asked, Settings(plugin=plugin, no_shares="no gate")).remarks
+    requested = {"resources": {"limits": {"nvidia.com/mig-3g.40gb": 1}}}
+    [remark] = read_needs("containers[0]", requested, Settings(plugin=plugin, no_shares="no gate")).remarks
     assert remark.code == "no-shares"
     assert "smaller MIG devices" in remark.hint
     assert "dra.Mps" not in remark.hint
@@ -1010,7 +1015,7 @@ def test_what_deploys_intels_plugin_says_how_many_containers_share_a_gpu(objects
 def test_a_share_of_intels_gpu_is_to_decide(resource: str):
     container = {"name": "main", "resources": {"limits": {resource: 2, "amd.com/gpu": 1}}}
     alone = read_needs("", container, Settings())
-    assert [each.asked.resource for each in alone.needs] == [resource, "amd.com/gpu"]
+    assert [each.requested.resource for each in alone.needs] == [resource, "amd.com/gpu"]
     shared = read_needs("", container, Settings(intel_shares=4))
-    assert [each.asked.resource for each in shared.needs] == ["amd.com/gpu"]
+    assert [each.requested.resource for each in shared.needs] == ["amd.com/gpu"]
     assert [(each.code, each.outcome) for each in shared.remarks] == [("other-device-form", "decide")]
