@@ -69,7 +69,7 @@ class Transforms:
     async def apply(self, chosen: Sequence[str], request: Any) -> None:
         """Call the transforms one after the other, and put what they make of the resource into its registration."""
         assert self._callbacks is not None  # noqa: S101  (a token comes from them)
-        properties = _as_outputs(request.object)
+        properties = request.object
         options = _options_of(request)
         for token in chosen:
             asked = resource_pb2.TransformRequest(
@@ -77,7 +77,7 @@ class Transforms:
                 name=request.name,
                 custom=request.custom,
                 parent=request.parent,
-                properties=properties,
+                properties=_as_outputs(properties),
                 options=options,
             )
             answer = await self._callbacks.call(token, asked.SerializeToString())

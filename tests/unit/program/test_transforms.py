@@ -120,6 +120,14 @@ def test_outputs_pass_a_transform_known_or_not_secret_or_not(run):
     assert "planted" not in str(program)
 
 
+def test_a_secret_takes_nothing_with_it_however_many_transforms_it_passes(run):
+    program = run("""
+        data = {"plain": "x", "secret": pulumi.Output.secret("hush")}
+        config("inner", data=data, opts=ResourceOptions(transforms=[tag("a"), tag("b"), tag("c")]))
+    """)
+    assert manifests(program)["inner"]["data"] == {"plain": "x", "secret": SECRET}
+
+
 def test_what_a_transform_raises_is_shown_at_its_line(run):
     with pytest.raises(ProgramError) as error:
         run("""
