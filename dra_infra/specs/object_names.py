@@ -2,7 +2,7 @@
 
 The spec of a ResourceClaim or ResourceClaimTemplate is immutable, so a change needs a new object. A name that ends
 in a hash of the spec makes that an ordinary rollover: new object, workload updated, old object deleted last.
-(Docs: ADR 0003. Every other way ends in AlreadyExists or deletes the workload.)
+(Docs: ADR 0002. Every other way ends in AlreadyExists or deletes the workload.)
 """
 
 from __future__ import annotations
