@@ -12,7 +12,14 @@ from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.claims import AskedDevices, ask_for_devices
 from dra_infra.specs.device_configs import DeviceConfig
-from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.requests import (
+    Alternative,
+    ClassArgument,
+    Constraint,
+    Count,
+    DeviceRequest,
+    Toleration,
+)
 
 
 class _RequestedDevices(DeviceClaimComponent):
@@ -26,7 +33,7 @@ class _RequestedDevices(DeviceClaimComponent):
         self,
         name: str,
         *,
-        device_class: NamedClass | str | None = None,
+        device_class: ClassArgument | None = None,
         count: Count | None = None,
         select: Selector | None = None,
         first_available: Sequence[Alternative] | None = None,

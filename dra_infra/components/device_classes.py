@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 
 from dra_infra.components.component import ObjectComponent, compiled_by
-from dra_infra.components.known_outputs import holds_unknown, output_of, shown_name, text_of
+from dra_infra.components.known_outputs import holds_unknown, output_of, text_of
 from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.errors import Problem
 from dra_infra.selectors.selector import Selector
@@ -75,14 +75,12 @@ class GpuDeviceClass(ObjectComponent, NamedClass):
     def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
         super()._show(name, arguments)
         self.driver = output_of(arguments["driver"])
-        if text_of(self.object_name) is None:
-            self.object_name = shown_name(self.object_name)
 
     def _make_objects(self, objects: Sequence[PlannedObject]) -> dict[str, KubernetesObject]:
         made = super()._make_objects(objects)
         name = text_of(self.object_name)
         if name is None or holds_unknown(name):
-            self.object_name = shown_name(made["DeviceClass"].returned_name)
+            self.object_name = made["DeviceClass"].returned_name
         return made
 
     def _check_options(self) -> list[Problem]:

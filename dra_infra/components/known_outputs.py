@@ -37,13 +37,6 @@ def output_of(value: pulumi.Input[str]) -> pulumi.Output[str]:
     return KnownOutput(value if isinstance(value, str) else "")
 
 
-def shown_name(name: pulumi.Output[str]) -> pulumi.Output[str]:
-    """Return an Output of the name of an object, which `device_class=` takes in place of a text that is not known yet."""
-    shown = name.apply(lambda known: known)
-    vars(shown)["is_object_name"] = True
-    return shown
-
-
 def text_of(output: object) -> str | None:
     """Return the text of a component's output; None where it is known later."""
     text = known_text(output)

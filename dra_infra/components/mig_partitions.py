@@ -12,7 +12,7 @@ from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_configs import DeviceConfig
 from dra_infra.specs.mig_partitions import ask_for_mig_devices
 from dra_infra.specs.mig_profiles import Profiles
-from dra_infra.specs.requests import NamedClass, Toleration
+from dra_infra.specs.requests import ClassArgument, Toleration
 
 
 class MigPartition(DeviceClaimComponent):
@@ -79,7 +79,7 @@ class MigPartition(DeviceClaimComponent):
         gpu: str | None = None,
         same_gpu: bool = False,
         dynamic: bool | None = None,
-        device_class: NamedClass | str | None = None,
+        device_class: ClassArgument | None = None,
         select: Selector | None = None,
         tolerations: Sequence[Toleration] = (),
         configs: Sequence[DeviceConfig] = (),

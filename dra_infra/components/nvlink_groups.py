@@ -36,7 +36,7 @@ from dra_infra.specs.nvlink_groups import (
     plan_group,
 )
 from dra_infra.specs.object_names import check_component_name, name_by_content
-from dra_infra.specs.requests import DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.requests import ClassArgument, DeviceRequest, Toleration
 
 Workload = TypeVar("Workload")
 
@@ -111,7 +111,7 @@ class NvlinkGroup(DeviceClaimComponent):
         on: str | None = None,
         gpu: str | None = None,
         gpus_per_pod: int | None = None,
-        device_class: NamedClass | str = "gpu.nvidia.com",
+        device_class: ClassArgument = "gpu.nvidia.com",
         select: Selector | None = None,
         tolerations: Sequence[Toleration] = (),
         allocation_mode: Literal["Single", "All"] | None = None,

@@ -28,7 +28,15 @@ from dra_infra.specs.device_configs import DeviceConfig, Mps, TimeSlicing
 from dra_infra.specs.mig_profiles import Profiles
 from dra_infra.specs.pod_security import PodSecurity
 from dra_infra.specs.queues import CapacitySource, CounterSource
-from dra_infra.specs.requests import Alternative, Constraint, Count, DeviceRequest, NamedClass, Toleration
+from dra_infra.specs.requests import (
+    Alternative,
+    ClassArgument,
+    Constraint,
+    Count,
+    DeviceRequest,
+    NamedClass,
+    Toleration,
+)
 from dra_infra.specs.shared_gpus import Across
 from dra_infra.target import ClusterTarget
 
@@ -229,7 +237,7 @@ class ExampleDriverArgs(TypedDict, total=False):
 class GpuClaimArgs(TypedDict, total=False):
     """Arguments of `GpuClaim`, without its name."""
 
-    device_class: NamedClass | str | None
+    device_class: ClassArgument | None
     """A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class."""
     count: Count | None
     """Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An
@@ -281,7 +289,7 @@ class GpuClaimArgs(TypedDict, total=False):
 class GpuClaimTemplateArgs(TypedDict, total=False):
     """Arguments of `GpuClaimTemplate`, without its name."""
 
-    device_class: NamedClass | str | None
+    device_class: ClassArgument | None
     """A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class."""
     count: Count | None
     """Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An
@@ -571,7 +579,7 @@ class GpuRolesArgs(TypedDict, total=False):
 class GpuTenantArgs(TypedDict, total=False):
     """Arguments of `GpuTenant`, without its name."""
 
-    quota: Mapping[NamedClass | str, int] | None
+    quota: Mapping[ClassArgument, int] | None
     """Devices that claims and pods of the namespace may have at once, by class: `{h100: 8, "mig.nvidia.com":
     7}`; 0 refuses a class. Every key under which the server counts devices of the class is set. `All` counts
     as 32, a share as 1, of a ladder the largest alternative of each class, and admin access like any
@@ -615,7 +623,7 @@ class GpuTenantArgs(TypedDict, total=False):
 class KueueQueueArgs(TypedDict, total=False):
     """Arguments of `KueueQueue`, without its name."""
 
-    quota: Mapping[NamedClass | str, int] | None
+    quota: Mapping[ClassArgument, int] | None
     """Devices that are admitted at once, by class: `{h100: 64, "mig.nvidia.com": 56}`. A class counts under
     the name that a ResourceQuota has for it, `h100.deviceclass.resource.k8s.io/devices`."""
     resources: Mapping[str, pulumi.Input[str] | int] | None
@@ -667,7 +675,7 @@ class MigPartitionArgs(TypedDict, total=False):
     dynamic: bool | None
     """True checks that driver and cluster have DynamicMIG, and that `select` reads nothing that only static
     devices have. What `driver_gates` say when left out."""
-    device_class: NamedClass | str | None
+    device_class: ClassArgument | None
     """A class of MIG devices; the driver's own, `mig.nvidia.com`, when left out."""
     select: Selector | None
     """What each device must pass beyond that."""
@@ -783,7 +791,7 @@ class NvlinkGroupArgs(TypedDict, total=False):
     """The product, `"B200"`: enough where every server that takes it joins it, else beside `on`."""
     gpus_per_pod: int | None
     """GPUs of each pod; left out, one pod where a node has enough, else as many as divide the group."""
-    device_class: NamedClass | str
+    device_class: ClassArgument
     """The class of the GPUs: a `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class."""
     select: Selector | None
     """What each GPU must pass beyond being of the product."""
@@ -817,7 +825,7 @@ class NvlinkGroupArgs(TypedDict, total=False):
 class SharedGpuArgs(TypedDict, total=False):
     """Arguments of `SharedGpu`, without its name."""
 
-    device_class: NamedClass | str
+    device_class: ClassArgument
     """A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class."""
     select: Selector | None
     """What the GPU must pass beyond the class."""

@@ -25,7 +25,7 @@ from dra_infra.specs.queues import (
     plan_queue_objects,
     warn_of_sources,
 )
-from dra_infra.specs.requests import NamedClass
+from dra_infra.specs.requests import ClassArgument
 from dra_infra.target import ClusterTarget
 
 
@@ -73,7 +73,7 @@ class KueueQueue(Component):
         self,
         name: str,
         *,
-        quota: Mapping[NamedClass | str, int] | None = None,
+        quota: Mapping[ClassArgument, int] | None = None,
         resources: Mapping[str, pulumi.Input[str] | int] | None = None,
         sources: Mapping[str, CounterSource | CapacitySource] | None = None,
         namespaces: Sequence[pulumi.Input[str]] = (),

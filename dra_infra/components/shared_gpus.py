@@ -10,7 +10,7 @@ from dra_infra.components.device_claims import DeviceClaimComponent
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.device_configs import Mps, TimeSlicing
-from dra_infra.specs.requests import NamedClass
+from dra_infra.specs.requests import ClassArgument
 from dra_infra.specs.shared_gpus import Across, ask_for_shared_gpu
 
 
@@ -61,7 +61,7 @@ class SharedGpu(DeviceClaimComponent):
         self,
         name: str,
         *,
-        device_class: NamedClass | str = NVIDIA_DRIVER,
+        device_class: ClassArgument = NVIDIA_DRIVER,
         select: Selector | None = None,
         across: Across = "containers",
         consumers: int | None = None,

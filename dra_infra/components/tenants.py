@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.pod_security import Level
 from dra_infra.specs.arguments import check_namespace, wrong_type
 from dra_infra.specs.object_names import check_metadata, check_object_name
 from dra_infra.specs.pod_security import PodSecurity
-from dra_infra.specs.requests import NamedClass, Toleration, class_name_of
+from dra_infra.specs.requests import ClassArgument, NamedClass, Toleration, class_name_of
 from dra_infra.specs.roles import DEVICE_READER, OF_TENANTS, binding, check_members, role_name
 from dra_infra.specs.tenants import (
     check_namespace_of_tenant,
@@ -85,7 +85,7 @@ class GpuTenant(Component):
         self,
         name: str,
         *,
-        quota: Mapping[NamedClass | str, int] | None = None,
+        quota: Mapping[ClassArgument, int] | None = None,
         hard: Mapping[str, pulumi.Input[str] | int] | None = None,
         templates: Mapping[str, Template] | None = None,
         tolerations: Sequence[Toleration] = (),
@@ -170,7 +170,7 @@ class GpuTenant(Component):
 
     def _make_quota(
         self,
-        quota: Mapping[NamedClass | str, int],
+        quota: Mapping[ClassArgument, int],
         given: Mapping[str, Any],
         before: Sequence[pulumi.Resource],
     ) -> KubernetesObject:
@@ -243,7 +243,7 @@ class GpuTenant(Component):
         return found
 
 
-def _limits(quota: Mapping[NamedClass | str, int], hard: Mapping[str, Any] | None) -> Any:
+def _limits(quota: Mapping[ClassArgument, int], hard: Mapping[str, Any] | None) -> Any:
     """The `spec.hard`; an Output where the name of a class is one, for it is part of a key."""
     named = [class_name_of(each) for each in quota]
     extended = [each.extended_resource_name if isinstance(each, NamedClass) else None for each in quota]

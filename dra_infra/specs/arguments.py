@@ -66,11 +66,6 @@ def known_text(value: object) -> Any:
     return vars(value).get("known_text", value) if is_output(value) else value
 
 
-def is_object_name(value: object) -> bool:
-    """True for an Output that a component shows as the name of its object."""
-    return is_output(value) and "is_object_name" in vars(value)
-
-
 def is_one_of(value: object, known: Collection[str]) -> bool:
     """Return True for a text that is in *known*; other values are not compared, because a selector refuses to be."""
     return isinstance(value, str) and value in known

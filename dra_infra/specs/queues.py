@@ -29,7 +29,7 @@ from dra_infra.specs.component_plans import PlannedObject, metadata_of
 from dra_infra.specs.device_classes import NVIDIA_DRIVER
 from dra_infra.specs.object_names import check_object_name
 from dra_infra.specs.request_records import compile_selectors
-from dra_infra.specs.requests import NamedClass, class_name_of
+from dra_infra.specs.requests import ClassArgument, NamedClass, class_name_of
 from dra_infra.specs.tenants import check_quota, read_amount
 from dra_infra.target import ClusterTarget
 
@@ -48,7 +48,7 @@ _MOST_CLASSES: Final = 8
 class _Source:
     name: str
     _: KW_ONLY
-    device_classes: Sequence[NamedClass | str]
+    device_classes: Sequence[ClassArgument]
     driver: str = NVIDIA_DRIVER
     select: Selector | None = None
 
@@ -387,6 +387,6 @@ def _check_namespaces(namespaces: Any) -> Iterator[Problem]:
         yield Problem(path="namespaces", code="value-set-twice", message=message, hint="write it once")
 
 
-def class_names(classes: Iterable[NamedClass | str]) -> list[Any]:
+def class_names(classes: Iterable[ClassArgument]) -> list[Any]:
     """Names of the classes; Outputs where they are not known yet."""
     return [class_name_of(each) for each in classes]

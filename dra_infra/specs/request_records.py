@@ -19,7 +19,6 @@ from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
     is_list,
-    is_object_name,
     is_output,
     known_text,
     shorten,
@@ -281,7 +280,7 @@ def _check_class(device_class: object) -> Iterator[Problem]:
             'write device_class=h100 with a GpuDeviceClass, or device_class=dra.class_ref("gpu.nvidia.com")'
         )
         yield Problem(path="device_class", code="missing-argument", message="no class is named", hint=hint)
-    elif is_object_name(device_class):
+    elif is_output(device_class):
         return
     elif not isinstance(device_class, (str, NamedClass)):
         hint = 'give a GpuDeviceClass, dra.class_ref("name"), or the name as a string'

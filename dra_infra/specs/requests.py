@@ -43,6 +43,17 @@ class NamedClass:
     """What pods may ask for in place of a claim; None where there is no such name, or it is not known."""
 
 
+class TextOutput(Protocol):
+    """A Pulumi Output of a text, for type checkers: nothing here knows Pulumi."""
+
+    def apply(self, func: Callable[[str], Any], /) -> Any:
+        """Return an Output of what *func* makes of the text."""
+
+
+ClassArgument = NamedClass | str | TextOutput
+"""A DeviceClass: a component or `class_ref(...)`, or its name, which may be a Pulumi Output."""
+
+
 def class_name_of(device_class: object) -> Any:
     """Return the name behind `device_class=`: a string, or a Pulumi Output of one."""
     return known_text(device_class.object_name if isinstance(device_class, NamedClass) else device_class)
@@ -109,7 +120,7 @@ class Alternative:
 
     name: str
     _: KW_ONLY
-    device_class: NamedClass | str
+    device_class: ClassArgument
     count: Count = 1
     select: Selector | None = None
     tolerations: Sequence[Toleration] = ()
@@ -135,7 +146,7 @@ class DeviceRequest:
 
     name: str
     _: KW_ONLY
-    device_class: NamedClass | str | None = None
+    device_class: ClassArgument | None = None
     count: Count = 1
     select: Selector | None = None
     first_available: Sequence[Alternative] = ()

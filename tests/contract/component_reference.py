@@ -59,6 +59,7 @@ _ENTRY: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
 _ALIASES: Final = {
     "Level": '"privileged" | "baseline" | "restricted"',
     "NamedClass": "GpuDeviceClass | ClassRef",
+    "ClassArgument": "GpuDeviceClass | ClassRef | Input[str]",
     "Count": 'Input[int] | "all"',
     "Constraint": "MatchAttribute | DistinctAttribute",
     "Replace": '"delete-first"',

@@ -27,6 +27,8 @@ assert_type(trainer.attach(spec), k8s.core.v1.PodSpecArgs)
 job = k8s.batch.v1.JobSpecArgs(template=k8s.core.v1.PodTemplateSpecArgs(spec=spec))
 assert_type(trainer.attach(job), k8s.batch.v1.JobSpecArgs)
 
+dra.GpuClaimTemplate("t", device_class=h100.object_name)
+dra.GpuClaimTemplate("t", device_class=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 dra.GpuClaimTemplate("t", device_class=h100, cuont=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 dra.GpuClaimTemplate("t", device_class=h100, count="some")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 dra.GpuClaimTemplate("t", device_class=h100, replace="later")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -533,3 +533,23 @@ def test_a_class_named_by_an_output_of_another_stack_is_known_to_be_elsewhere() 
         dra.GpuClaimTemplate("trainer", device_class=dra.class_ref(name), count=1, namespace="ml")
 
     assert run(program).elsewhere == ("team-h100",)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_name_of_a_class_may_be_an_output(known: bool):
+    def body() -> None:
+        stack = pulumi.StackReference("acme/platform/prod")
+        name = pulumi.Output.from_input("h100") if known else stack.get_output("class")
+        dra.GpuClaimTemplate("t", device_class=name)
+        dra.GpuClaimTemplate("u", requests=[dra.DeviceRequest("gpu", device_class=name)])
+
+    program = run(body)
+    plain = only(run(lambda: dra.GpuClaimTemplate("t", device_class="h100")), "ResourceClaimTemplate")
+
+    templates = [each for each in program.objects if each.ref.kind == "ResourceClaimTemplate"]
+    classes = [
+        each.manifest["spec"]["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"]
+        for each in templates
+    ]
+    assert classes == (["h100", "h100"] if known else [UNKNOWN, UNKNOWN])
+    assert (templates[0].manifest == plain.manifest) == known

@@ -187,6 +187,7 @@ def structural(made: type[Component]) -> list[str]:
         for each in parameters
         if each.kind is inspect.Parameter.KEYWORD_ONLY
         and "Input[" not in str(each.annotation)
+        and "ClassArgument" not in str(each.annotation)
         and each.name != "opts"
     ]
 
