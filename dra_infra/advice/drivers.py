@@ -36,8 +36,13 @@ from dra_infra.specs.device_configs import OpaqueConfig
 
 _DRIVERS_OWN: Final = frozenset(
     {
-        *("config-kind-not-known", "config-field-not-known", "config-value", "config-conflict"),
-        *("config-device-type", "config-overridden", "config-not-applied"),
+        "config-kind-not-known",
+        "config-field-not-known",
+        "config-value",
+        "config-conflict",
+        "config-device-type",
+        "config-overridden",
+        "config-not-applied",
     }
 )
 """Codes that no server gives; the others are the server's, or need the driver's gates, which an input does not tell."""

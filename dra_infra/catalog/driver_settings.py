@@ -101,8 +101,11 @@ Where = Callable[[str], str]
 
 DECIDING_GATES: Final = frozenset(
     {
-        *("ConsumableShares", "DRAListTypeAttributes", "DynamicMIG"),
-        *("FabricManagerPartitioning", "PassthroughSupport"),
+        "ConsumableShares",
+        "DRAListTypeAttributes",
+        "DynamicMIG",
+        "FabricManagerPartitioning",
+        "PassthroughSupport",
     }
 )
 """The gates of the driver that decide what it publishes on healthy hardware."""

@@ -39,8 +39,12 @@ class Snapshot:
 NAME: Final = "the snapshot"
 _KINDS: Final = frozenset(
     {
-        *("DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate"),
-        *("ResourcePoolStatusRequest", "ResourceSlice"),
+        "DeviceClass",
+        "DeviceTaintRule",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourcePoolStatusRequest",
+        "ResourceSlice",
     }
 )
 _FLEET_KINDS: Final = frozenset({"DeviceClass", "Node", "ResourceSlice"})

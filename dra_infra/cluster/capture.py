@@ -166,24 +166,51 @@ _TEMPLATE: Final[Fields] = {"metadata": {"labels": True}, "spec": _POD_SPEC}
 
 _WORKLOAD: Final[Fields] = {
     "spec": _all_of(
-        *("replicas", "selector", "strategy", "updateStrategy", "podManagementPolicy", "serviceName"),
-        *("minReadySeconds", "parallelism", "completions", "completionMode", "backoffLimit", "suspend"),
-        *("schedule", "concurrencyPolicy"),
+        "replicas",
+        "selector",
+        "strategy",
+        "updateStrategy",
+        "podManagementPolicy",
+        "serviceName",
+        "minReadySeconds",
+        "parallelism",
+        "completions",
+        "completionMode",
+        "backoffLimit",
+        "suspend",
+        "schedule",
+        "concurrencyPolicy",
     )
     | {
         "template": _TEMPLATE,
         "jobTemplate": {"spec": {"parallelism": True, "completions": True, "template": _TEMPLATE}},
     },
     "status": _all_of(
-        *("replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "desiredNumberScheduled"),
-        *("currentNumberScheduled", "numberReady", "active", "ready", "succeeded", "failed"),
+        "replicas",
+        "readyReplicas",
+        "availableReplicas",
+        "updatedReplicas",
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "active",
+        "ready",
+        "succeeded",
+        "failed",
     )
     | {"conditions": _CONDITIONS},
 }
 
 _SPECS: Final = (
-    *("ResourceSlice", "DeviceClass", "ResourceClaimTemplate", "LimitRange", "PodDisruptionBudget"),
-    *("ClusterQueue", "LocalQueue", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    "ResourceSlice",
+    "DeviceClass",
+    "ResourceClaimTemplate",
+    "LimitRange",
+    "PodDisruptionBudget",
+    "ClusterQueue",
+    "LocalQueue",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 )
 """Kinds of which the whole spec is kept, and nothing else."""
 
@@ -211,7 +238,10 @@ _KEPT: Final[Mapping[str, Fields]] = {
     "Pod": {
         "spec": _POD_SPEC,
         "status": _all_of(
-            *("phase", "nominatedNodeName", "resourceClaimStatuses", "extendedResourceClaimStatus"),
+            "phase",
+            "nominatedNodeName",
+            "resourceClaimStatuses",
+            "extendedResourceClaimStatus",
             "nodeAllocatableResourceClaimStatuses",
         ),
     },

@@ -224,9 +224,19 @@ def tell_other_form(path: str, resource: str) -> Remark | None:
 
 
 _DEVICE_PREFIXES: Final = (
-    *("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/", "google.com/tpu", "aws.amazon.com/neuron"),
-    *("volcano.sh/vgpu-", "aliyun.com/gpu", "tencent.com/vcuda-", "alpha.kubernetes.io/nvidia-gpu", "rdma/"),
-    *("vpc.amazonaws.com/efa", "rebellions.ai/"),
+    "nvidia.com/",
+    "amd.com/",
+    "gpu.intel.com/",
+    "habana.ai/",
+    "google.com/tpu",
+    "aws.amazon.com/neuron",
+    "volcano.sh/vgpu-",
+    "aliyun.com/gpu",
+    "tencent.com/vcuda-",
+    "alpha.kubernetes.io/nvidia-gpu",
+    "rdma/",
+    "vpc.amazonaws.com/efa",
+    "rebellions.ai/",
 )
 """Names of resources that a device plugin serves, as far as they are known here."""
 

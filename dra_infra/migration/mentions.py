@@ -35,8 +35,14 @@ _PLUGIN_CONFIG: Final = re.compile(r"(?:\A|\.)sharing\.(?:timeSlicing|mps)\.reso
 
 _ELSEWHERE: Final = frozenset(
     {
-        *("tolerations", "taints", "nodeSelector", "labels", "matchLabels", "matchExpressions"),
-        *("managedFields", "kubectl.kubernetes.io/last-applied-configuration"),
+        "tolerations",
+        "taints",
+        "nodeSelector",
+        "labels",
+        "matchLabels",
+        "matchExpressions",
+        "managedFields",
+        "kubectl.kubernetes.io/last-applied-configuration",
     }
 )
 """Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""

@@ -23,7 +23,12 @@ _FLOWS: Final[Mapping[str, tuple[str, ...]]] = {
 """Kinds of Argo, and where each has templates of which each is a pod in parts."""
 
 _OF_PODS: Final = (
-    *("initContainers", "resourceClaims", "nodeSelector", "affinity", "tolerations", "runtimeClassName"),
+    "initContainers",
+    "resourceClaims",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
 )
 """Fields of these templates, and of a NIMService, that are called as in pods; a template's own one replaces that of the object."""
 

@@ -44,13 +44,29 @@ _PER_NODE: Final = ("DaemonSet", "BroadcastJob")
 
 _MODE: Final = "serving.kserve.io/deploymentMode"
 _MODELS: Final = (
-    *("model", "huggingface", "triton", "onnx", "sklearn", "xgboost", "lightgbm", "paddle", "pmml"),
+    "model",
+    "huggingface",
+    "triton",
+    "onnx",
+    "sklearn",
+    "xgboost",
+    "lightgbm",
+    "paddle",
+    "pmml",
 )
 """Fields of a predictor that KServe makes a container of, beside `containers`."""
 
 _TEXTS: Final = (
-    *("labels", "annotations", "matchLabels", "nodeSelector", "values"),
-    *("name", "image", "command", "args", "value"),
+    "labels",
+    "annotations",
+    "matchLabels",
+    "nodeSelector",
+    "values",
+    "name",
+    "image",
+    "command",
+    "args",
+    "value",
 )
 """Fields of pods, and of what makes them, that are texts or hold nothing else."""
 

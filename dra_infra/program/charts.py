@@ -40,19 +40,23 @@ MOST_FILES: Final = 100_000
 _PASSED_ON: Final = frozenset(
     (
         *VARIABLES,
-        *(
-            "APPDATA",
-            "DOCKER_CONFIG",
-            "HOME",
-            "LOCALAPPDATA",
-            "SYSTEMROOT",
-            "TEMP",
-            "TMP",
-            "TMPDIR",
-            "USERPROFILE",
-        ),
-        *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),
-        *("all_proxy", "https_proxy", "http_proxy", "no_proxy"),
+        "APPDATA",
+        "DOCKER_CONFIG",
+        "HOME",
+        "LOCALAPPDATA",
+        "SYSTEMROOT",
+        "TEMP",
+        "TMP",
+        "TMPDIR",
+        "USERPROFILE",
+        "ALL_PROXY",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "NO_PROXY",
+        "all_proxy",
+        "https_proxy",
+        "http_proxy",
+        "no_proxy",
     )
 )
 """Environment variables that helm gets, beside its own and those of the XDG folders, where its cache and its settings are."""

@@ -71,8 +71,14 @@ _PROVIDER: Final = "pulumi:providers:kubernetes"
 _STACK_REFERENCE: Final = "pulumi:pulumi:StackReference"
 _NOT_READ: Final = "it is read from a provider or another stack"
 _FILLED_IN: Final = (
-    *("annotations", "creationTimestamp", "finalizers", "generation", "labels", "ownerReferences"),
-    *("resourceVersion", "uid"),
+    "annotations",
+    "creationTimestamp",
+    "finalizers",
+    "generation",
+    "labels",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
 )
 """Metadata of an object of which nothing but the name is known."""
 

@@ -20,8 +20,27 @@ from dra_infra.kubernetes.cel.check import check_expression
 
 RESERVED: Final = frozenset(
     {
-        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in"),
-        *("let", "loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "namespace",
+        "null",
+        "package",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
     }
 )
 """Words that cannot stand behind a dot (RESERVED and the keyword literals in the CEL specification)."""

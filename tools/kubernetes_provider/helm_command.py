@@ -22,8 +22,19 @@ GRACE_SECONDS: Final = 10.0
 """For a helm that was asked to stop: it writes down that the release failed."""
 
 PASSED_ON: Final = (
-    *("LANG", "LC_ALL", "PATH", "TMPDIR", "TZ", "SSL_CERT_DIR", "SSL_CERT_FILE"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    "LANG",
+    "LC_ALL",
+    "PATH",
+    "TMPDIR",
+    "TZ",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
 )
 """Variables of the provider that helm sees; none of `HELM_*` and `KUBECONFIG`, which would choose another cluster."""
 

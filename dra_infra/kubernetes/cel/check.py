@@ -51,9 +51,27 @@ from dra_infra.kubernetes.problems import Problem
 _VARIABLES: Final = frozenset({"device.driver", "device.attributes", "device.capacity"})
 _FUNCTIONS: Final = frozenset(
     {
-        *("_&&_", "_||_", "!_", "_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in"),
-        *("quantity", "semver", "compareTo", "isGreaterThan", "isLessThan"),
-        *("contains", "startsWith", "endsWith", "lowerAscii", "upperAscii"),
+        "_&&_",
+        "_||_",
+        "!_",
+        "_==_",
+        "_!=_",
+        "_<_",
+        "_<=_",
+        "_>_",
+        "_>=_",
+        "_[_]",
+        "@in",
+        "quantity",
+        "semver",
+        "compareTo",
+        "isGreaterThan",
+        "isLessThan",
+        "contains",
+        "startsWith",
+        "endsWith",
+        "lowerAscii",
+        "upperAscii",
     }
 )
 _BOOL: Final = CelType("bool")
@@ -86,8 +104,15 @@ Kind = Literal["", "FieldValueInvalid", "FieldValueForbidden", "FieldValueTooLon
 
 _DERIVED: Final = frozenset(
     {
-        *("bool", "int", "string", "wrapper(bool)", "wrapper(int)", "wrapper(string)"),
-        *("google.protobuf.Any", "dyn", "kubernetes.Semver"),
+        "bool",
+        "int",
+        "string",
+        "wrapper(bool)",
+        "wrapper(int)",
+        "wrapper(string)",
+        "google.protobuf.Any",
+        "dyn",
+        "kubernetes.Semver",
     }
 )
 

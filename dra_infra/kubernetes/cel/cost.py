@@ -164,7 +164,10 @@ _MESSAGE: Final = 40
 _WITHOUT_FIELDS: Final = frozenset({"dyn", "any", "optional_type"})
 _COMPARED_AT_ONCE: Final = frozenset(
     {
-        *("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR"),
+        "kubernetes.Quantity",
+        "kubernetes.Semver",
+        "net.IP",
+        "net.CIDR",
         *(
             f"kubernetes.authorization.{name}"
             for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")

@@ -30,8 +30,19 @@ CLAUSES: Final = {
 _ALLOWED: Final[dict[str, frozenset[str]]] = {
     "s": frozenset(
         {
-            *("list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration"),
-            *("type", "null_type", "null"),
+            "list",
+            "map",
+            "int",
+            "uint",
+            "double",
+            "bool",
+            "string",
+            "timestamp",
+            "bytes",
+            "duration",
+            "type",
+            "null_type",
+            "null",
         }
     ),
     "d": frozenset({"int", "uint"}),

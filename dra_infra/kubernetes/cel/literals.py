@@ -35,7 +35,9 @@ _OLDEST: Final = 34
 
 _NO_VALUES: Final = frozenset(
     {
-        *("duration", "timestamp", "kubernetes.DRADevice"),
+        "duration",
+        "timestamp",
+        "kubernetes.DRADevice",
         *(f"kubernetes.DRADevice.{field}" for field in ("attributes", "capacity")),
         *(
             f"google.protobuf.{name}"

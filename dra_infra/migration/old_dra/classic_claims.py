@@ -36,8 +36,15 @@ from dra_infra.selectors.selector import driver
 
 _NO_CONTROLLER: Final = "nothing is to be done: a claim is allocated when its first pod is scheduled"
 _OF_CLASS: Final = (
-    *("apiVersion", "kind", "metadata", "spec", "status"),
-    *("driverName", "parametersRef", "suitableNodes", "structuredParameters"),
+    "apiVersion",
+    "kind",
+    "metadata",
+    "spec",
+    "status",
+    "driverName",
+    "parametersRef",
+    "suitableNodes",
+    "structuredParameters",
 )
 """Fields of a ResourceClass; articles have others, which nobody reads."""
 

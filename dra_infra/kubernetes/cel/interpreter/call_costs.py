@@ -159,8 +159,14 @@ def _comparing_sets(factor: float) -> Cost:
 
 
 _LIST_TYPES: Final = (
-    *("int", "uint", "double", "bool", "string", "bytes"),
-    *("google.protobuf.Duration", "google.protobuf.Timestamp"),
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
 )
 _TRACKERS: Final[dict[str, Cost]] = {
     **dict.fromkeys(

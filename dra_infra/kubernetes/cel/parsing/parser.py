@@ -28,8 +28,23 @@ of operators and of members are such operations."""
 
 _RESERVED: Final = frozenset(
     {
-        *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"),
-        *("package", "namespace", "return", "var", "void", "while"),
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     }
 )
 _RELATION, _SUM, _PRODUCT = 1, 2, 3
