@@ -16,7 +16,7 @@ from tools.pulumi_home import HOST_VARIABLE, PROVIDER_VARIABLE, assemble, choose
 def binaries(tmp_path: Path) -> Path:
     folder = tmp_path / "binaries"
     folder.mkdir()
-    for name in ("pulumi", "pulumi-language-yaml", "helm"):
+    for name in ("pulumi", "pulumi-language-yaml", "helm", "kubectl"):
         (folder / name).write_text("#!/bin/sh\n")
         (folder / name).chmod(0o755)
     return folder
@@ -29,6 +29,7 @@ def test_everything_the_engine_looks_for_lies_beside_it(tmp_path: Path, binaries
     assert not home.pulumi.is_symlink()
     assert {path.name for path in beside.iterdir()} == {
         "helm",
+        "kubectl",
         "pulumi",
         "pulumi-language-python",
         "pulumi-language-yaml",
