@@ -99,7 +99,7 @@ e2e-node: $(STAMP) ## The part of e2e with a real node: kubelet, containerd and 
 	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile -m e2e tests/e2e/node --ignore tests/e2e/node/test_machine.py
 
 soak: export DRA_INFRA_EXPLORE := $(or $(DRA_INFRA_EXPLORE),$(shell echo $$(( RANDOM * 32768 + RANDOM + 1 ))))
-soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that come and go, outages of half a minute, 50,000 scenes (about 30 minutes, and 3 hours for the scenes)
+soak: $(STAMP) ## The same for longer: 100,000 damaged documents, more pods that come and go, outages of half a minute, 50,000 scenes (about 30 minutes, and 25 for the scenes on two cores)
 	@echo "make soak: DRA_INFRA_EXPLORE=$(DRA_INFRA_EXPLORE)"
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/hostile
 	@DRA_INFRA_SOAK=1 $(BIN)/pytest -q -n0 tests/unit/output/test_secrets.py
