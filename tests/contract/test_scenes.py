@@ -62,7 +62,7 @@ def test_every_surface_gives_one_answer(shard: int) -> None:
         draw = seed((draws.SEED * SHARDS + shard) * len(SHAPES) + number)
         draw(settings(max_examples=math.ceil(share * SCENES))(given(scenes(care, hardware))(agree)))()
     # Shares vary in few scenes that are drawn anew, and everyone draws the same ones without a seed.
-    least = {**FEATURES, **ANSWERS} if SOAK or not draws.SEED else {}
+    least = {} if draws.SEED else {**FEATURES, **ANSWERS}
     rare = {name: counts[name] for name, share in least.items() if counts[name] < share * counts["scenes"]}
     assert rare == {}, f"of {counts['scenes']} scenes too few have these"
 
