@@ -104,7 +104,9 @@ def test_a_recipe_from_preview_to_destroy(
         result = stack.up().check()
         for name, operations in recipe.operations.items():
             # A component and its child have one name; of the component only the arguments change.
-            done = [each for each in result.steps if each.name == name and each.type.startswith("kubernetes:")]
+            done = [
+                each for each in result.steps if each.name == name and each.type.startswith("kubernetes:")
+            ]
             assert {each.operation for each in done} - {"same"} == set(operations)
         # Rolled over in place: a Deployment that was deleted and made again would have another uid.
         assert deployments == {
