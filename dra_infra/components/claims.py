@@ -68,7 +68,7 @@ class GpuClaimTemplate(_RequestedDevices):
         device_class: A `GpuDeviceClass`, `dra.class_ref(...)`, or the name of a class.
         count: Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An Output is checked
             as soon as its value is known.
-        select: What each device must pass beyond the class.
+        select: A selector that each device must match, in addition to the class.
         first_available: Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`.
         tolerations: Device taints to tolerate: `[dra.Toleration(key="gpu.nvidia.com/xid", effect="NoSchedule")]`. Needs the gate
             DRADeviceTaints, on by default from Kubernetes 1.36.

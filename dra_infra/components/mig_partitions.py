@@ -36,7 +36,7 @@ class MigPartition(DeviceClaimComponent):
         dynamic: True checks that driver and cluster have DynamicMIG, and that `select` reads nothing that only static
             devices have. What `driver_gates` say when left out.
         device_class: A class of MIG devices; the driver's own, `mig.nvidia.com`, when left out.
-        select: What each device must pass beyond that.
+        select: A selector that each device must match, in addition to that.
         tolerations: Device taints to tolerate.
         configs: How the driver sets the devices up: `dra.MigDeviceConfig(sharing=dra.Mps())`.
         shared: Make a ResourceClaim: all pods that refer to it use the same devices, on one node.

@@ -27,7 +27,7 @@ class NodePlugin(Component):
         name: Name of the component, and of its objects unless `object_name` is given.
         back_end: Devices that it publishes: `"sim"` makes up those of `fleet`, `"nvml"` has the GPUs of the node.
         fleet: What each node has, as for `simulate`: `"hgx-h100"`, `"a100-80gb mig=1g.10gb*7"`; else `"example"`, eight
-            pretended GPUs of `gpu.example.com`. For `sim` alone.
+            simulated GPUs of `gpu.example.com`. For `sim` alone.
         driver: Name of the driver; else the fleet's, and `gpu.nvidia.com` for `nvml`.
         image: The image, else the one that `make image` builds, `localhost/dra-infra-plugin:<version>`, which has to be
             imported on each node: there is none in any registry. One of a registry is named by its digest,

@@ -55,7 +55,7 @@ class GpuPlatform(ChartComponent):
         driver: Arguments of `DraDriver`, a version, True for the newest, None for none.
         operator: Arguments of `GpuOperator`, a version, True for the newest, None for none.
         example: Arguments of `ExampleDriver`, a version, True for the newest.
-        node_plugin: Arguments of `NodePlugin`, or its back end: `"sim"` for pretended GPUs, `"nvml"` for those of nodes
+        node_plugin: Arguments of `NodePlugin`, or its back end: `"sim"` for simulated GPUs, `"nvml"` for those of nodes
             without NVIDIA's chart. Where a chart brings a driver of the same name, that is told.
         gpu_pools: Labels of the nodes of each GPU pool; what the installation needs and they lack is told.
         target: The cluster to install on; else the parent's, else the stack's.

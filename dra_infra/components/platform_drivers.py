@@ -146,7 +146,7 @@ class DraDriver(ChartInstallation):
         name: Name of the component, and of the helm release unless `release_name` is given.
         version: Version of the chart, `"0.5.0"` or `"25.8.1"`; else the newest one of the stack's `dra-infra:driver`.
         operator: The `GpuOperator` of the cluster: it is installed first, and both are checked together.
-        gpus: Give out GPUs; False for ComputeDomains alone.
+        gpus: Let the driver allocate GPUs; False installs it for ComputeDomains only.
         compute_domains: Serve ComputeDomains; they have the controller.
         gpu_resources_enabled_override: Says that no device plugin runs on the nodes, without which the chart fails;
             follows from an `operator` whose device plugin is off.
@@ -167,7 +167,7 @@ class DraDriver(ChartInstallation):
         controller_replicas: Replicas of the controller; from 0.4 on.
         network_policies: Network policies for both; from 25.12 on.
         webhook: The webhook that checks configs of claims.
-        webhook_failure_policy: What happens to claims while the webhook is away.
+        webhook_failure_policy: What the API server does with claims while the webhook does not answer: refuse them (`Fail`) or accept them (`Ignore`).
         webhook_tls_mode: Who makes the webhook's certificate: cert-manager, or you by a Secret.
         webhook_issuer_type: Kind of cert-manager's issuer.
         webhook_issuer_name: Name of the issuer.
@@ -243,7 +243,7 @@ class DraDriver(ChartInstallation):
 
 
 class ExampleDriver(ChartInstallation):
-    """Kubernetes' example driver: pretended devices, for trying claims where there are no GPUs.
+    """Kubernetes' example driver: simulated devices, for trying claims where there are no GPUs.
 
     Takes also the arguments of every installation, which `DraDriver` lists from `chart` on.
 

@@ -108,7 +108,7 @@ class DraDriverArgs(TypedDict, total=False):
     atomic: bool
     """Roll back what fails."""
     gpus: bool
-    """Give out GPUs; False for ComputeDomains alone."""
+    """Let the driver allocate GPUs; False installs it for ComputeDomains only."""
     compute_domains: bool
     """Serve ComputeDomains; they have the controller."""
     gpu_resources_enabled_override: bool
@@ -148,7 +148,8 @@ class DraDriverArgs(TypedDict, total=False):
     webhook: bool
     """The webhook that checks configs of claims."""
     webhook_failure_policy: Literal["Fail", "Ignore"]
-    """What happens to claims while the webhook is away."""
+    """What the API server does with claims while the webhook does not answer: refuse them (`Fail`) or accept
+    them (`Ignore`)."""
     webhook_tls_mode: Literal["cert-manager", "secret"]
     """Who makes the webhook's certificate: cert-manager, or you by a Secret."""
     webhook_issuer_type: Literal["selfsigned", "clusterissuer", "issuer"]
@@ -243,7 +244,7 @@ class GpuClaimArgs(TypedDict, total=False):
     """Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An
     Output is checked as soon as its value is known."""
     select: Selector | None
-    """What each device must pass beyond the class."""
+    """A selector that each device must match, in addition to the class."""
     first_available: Sequence[Alternative] | None
     """Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`."""
     tolerations: Sequence[Toleration] | None
@@ -295,7 +296,7 @@ class GpuClaimTemplateArgs(TypedDict, total=False):
     """Number of devices, at most 32 (1 when left out), or `"all"` for every matching device of a node. An
     Output is checked as soon as its value is known."""
     select: Selector | None
-    """What each device must pass beyond the class."""
+    """A selector that each device must match, in addition to the class."""
     first_available: Sequence[Alternative] | None
     """Alternatives instead of a class, the best first: `dra.Alternative("h100", device_class=...)`."""
     tolerations: Sequence[Toleration] | None
@@ -547,7 +548,7 @@ class GpuPlatformArgs(TypedDict, total=False):
     example: ExampleDriverPart | str | bool | None
     """Arguments of `ExampleDriver`, a version, True for the newest."""
     node_plugin: NodePluginPart | Literal["sim", "nvml"] | None
-    """Arguments of `NodePlugin`, or its back end: `"sim"` for pretended GPUs, `"nvml"` for those of nodes
+    """Arguments of `NodePlugin`, or its back end: `"sim"` for simulated GPUs, `"nvml"` for those of nodes
     without NVIDIA's chart. Where a chart brings a driver of the same name, that is told."""
     gpu_pools: Mapping[str, Mapping[str, str]] | None
     """Labels of the nodes of each GPU pool; what the installation needs and they lack is told."""
@@ -678,7 +679,7 @@ class MigPartitionArgs(TypedDict, total=False):
     device_class: ClassArgument | None
     """A class of MIG devices; the driver's own, `mig.nvidia.com`, when left out."""
     select: Selector | None
-    """What each device must pass beyond that."""
+    """A selector that each device must match, in addition to that."""
     tolerations: Sequence[Toleration]
     """Device taints to tolerate."""
     configs: Sequence[DeviceConfig]
@@ -719,7 +720,7 @@ class NodePluginArgs(TypedDict, total=False):
     """Devices that it publishes: `"sim"` makes up those of `fleet`, `"nvml"` has the GPUs of the node."""
     fleet: str
     """What each node has, as for `simulate`: `"hgx-h100"`, `"a100-80gb mig=1g.10gb*7"`; else `"example"`,
-    eight pretended GPUs of `gpu.example.com`. For `sim` alone."""
+    eight simulated GPUs of `gpu.example.com`. For `sim` alone."""
     driver: str
     """Name of the driver; else the fleet's, and `gpu.nvidia.com` for `nvml`."""
     image: pulumi.Input[str]

@@ -129,8 +129,8 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
     if found.is_blocked or not found.needs:
         return _Change(values, tuple(each._replace(path=at) for each in found.remarks))
     if not _are_whole(found):
-        asked = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
-        message = f"ollama asks for {asked}, and the claim that the chart makes says no more than a class"
+        resources = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
+        message = f"ollama asks for {resources}, and the claim that the chart makes says no more than a class"
         hint = f'write {at}.draEnabled: true and draExistingClaimTemplate: "NAME", and make the template NAME beside the release'
         return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
     message = (
@@ -210,8 +210,8 @@ def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[R
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome == "decide")
         if found.needs and not found.is_blocked:
-            asked = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
-            message = f"{asked}: the chart takes claims of a template that is there"
+            resources = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
+            message = f"{resources}: the chart takes claims of a template that is there"
             pod = (
                 ""
                 if is_ray

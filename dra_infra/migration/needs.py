@@ -132,8 +132,8 @@ def counted_by_ray(needs: Iterable[Need]) -> int:
 
     Source: addWellKnownAcceleratorResources in ray-operator/controllers/ray/common/pod.go of KubeRay 1.6.
     """
-    found = sorted((need.requested.resource, need.number) for need in needs)
-    return next((number for name, number in found if is_gpu_of_ray(name)), 0)
+    numbers = sorted((need.requested.resource, need.number) for need in needs)
+    return next((number for name, number in numbers if is_gpu_of_ray(name)), 0)
 
 
 def is_gpu_of_ray(resource: str) -> bool:

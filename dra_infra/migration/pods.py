@@ -180,7 +180,7 @@ def _refuse_labels(
     selection: DeviceSelection, serving: Serving, needs: Sequence[Need], plugin: DevicePlugin | None
 ) -> Remark | None:
     """Says that labels of nodes name MIG devices or shares where containers are to get something else."""
-    asked = {need.requested.profile for need in needs}
+    profiles = {need.requested.profile for need in needs}
     ways = {need.requested.replicas for need in needs}
     whole = (
         need
@@ -197,7 +197,7 @@ def _refuse_labels(
         )
         return Remark("nodeSelector", "decide", "resource-not-clear", message, "leave the labels out")
     by_name = all(need.requested.resource not in (WHOLE_GPU, OLD_GPU) for need in needs)
-    named = asked <= set(selection.profiles) if by_name else asked == set(selection.profiles)
+    named = profiles <= set(selection.profiles) if by_name else profiles == set(selection.profiles)
     if not selection.profiles or named:
         return None
     if form := find_other_form(f"amd.com/{selection.profiles[0]}"):

@@ -275,11 +275,11 @@ def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:
         if any(map(_is_unknown_key, struct.fields)):
             # A key is a setting that cannot be decrypted, or has one in it: what the mapping is, nobody knows here.
             return SECRET
-        found = {
+        plain_items = {
             key.replace(UNKNOWN_RESULT, UNKNOWN): to_plain(value, nulls=nulls)
             for key, value in struct.fields.items()
         }
-        return {key: plain for key, plain in found.items() if nulls or plain is not None}
+        return {key: plain for key, plain in plain_items.items() if nulls or plain is not None}
     signature = struct.fields[SIGNATURE_KEY].string_value
     if signature == SECRET_SIGNATURE:
         return SECRET

@@ -208,7 +208,7 @@ def _describe_aliases(base: Program, head: Program) -> Iterator[tuple[str, str]]
     for item in head.objects:
         if item.urn in former:
             yield (
-                "aliases: {} is the object of the base under another URN, so it is not made anew.",
+                "aliases: {} keeps the object of the base; only its URN changes.",
                 str(item.ref),
             )
 

@@ -112,7 +112,7 @@ class Alternative:
         name: Name of the alternative, a DNS label; configs and constraints refer to it as `request/alternative`.
         device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class.
         count: Number of devices, which may be a Pulumi Output, or `"all"` for every matching device of the node.
-        select: What each device must pass beyond the class.
+        select: A selector that each device must match, in addition to the class.
         tolerations: Device taints to tolerate, at most 16.
         capacity: What each device must have left, and what is taken of one that several claims share:
             `{"memory": "20Gi"}`.
@@ -135,7 +135,7 @@ class DeviceRequest:
         name: Name of the request, a DNS label; containers refer to it by `attach(..., request=name)`.
         device_class: A `GpuDeviceClass`, `class_ref(...)`, or the name of a class as a string.
         count: Number of devices, which may be a Pulumi Output, or `"all"` for every matching device of the node.
-        select: What each device must pass beyond the class.
+        select: A selector that each device must match, in addition to the class.
         first_available: Alternatives instead of a class, the best first, at most 8.
         tolerations: Device taints to tolerate, at most 16.
         capacity: What each device must have left, and what is taken of one that several claims share:

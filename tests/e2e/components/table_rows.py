@@ -33,8 +33,11 @@ def assert_row(table: str, cells: Sequence[str], order: Iterable[str]) -> None:
 
 def read_rows(table: str) -> dict[str, str]:
     """Return the rows of a table by their first cells."""
-    lines = _table_of(PAGE.read_text(), table).group("rows").splitlines()
-    return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
+    return _by_name(_table_of(PAGE.read_text(), table)["rows"])
+
+
+def _by_name(rows: str) -> dict[str, str]:
+    return {row.split(" | ")[0].removeprefix("| "): row for row in rows.splitlines()}
 
 
 def _write_row(table: str, name: str, row: str, order: Iterable[str]) -> None:
@@ -43,8 +46,7 @@ def _write_row(table: str, name: str, row: str, order: Iterable[str]) -> None:
         fcntl.flock(page, fcntl.LOCK_EX)
         text = page.read()
         place = _table_of(text, table)
-        rows = {line.split(" | ")[0].removeprefix("| "): line for line in place["rows"].splitlines()}
-        rows[name] = row
+        rows = {**_by_name(place["rows"]), name: row}
         written = "".join(f"{rows[each]}\n" for each in order if each in rows)
         page.seek(0)
         page.write(text[: place.start("rows")] + written + text[place.end("rows") :])

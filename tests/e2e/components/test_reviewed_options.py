@@ -208,8 +208,8 @@ STEPS = {
     ("create",): "creates",
     ("update",): "updates",
     ("delete",): "deletes",
-    ("create-replacement", "replace", "delete-replaced"): "creates anew, then deletes the old",
-    ("delete-replaced", "replace", "create-replacement"): "deletes, then creates anew,",
+    ("create-replacement", "replace", "delete-replaced"): "replaces, new object first:",
+    ("delete-replaced", "replace", "create-replacement"): "replaces, old object first:",
     ("same",): "keeps",
 }
 

@@ -84,7 +84,7 @@ def test_an_alias_keeps_an_object_that_gets_a_parent(alias):
     result = review(volume, lambda: volume(parent=Team("ml"), aliases=[alias]))
     assert (actions(result), result.dangers, codes(result)) == ([], (), [])
     assert result.notes == (
-        "aliases: PersistentVolumeClaim ml/data is the object of the base under another URN, so it is not made anew.",
+        "aliases: PersistentVolumeClaim ml/data keeps the object of the base; only its URN changes.",
     )
 
 
