@@ -189,6 +189,10 @@ class Component(pulumi.ComponentResource):
         self.resources = self._make_objects(compiled.objects)
         self.register_outputs({to_camel(key): getattr(self, key) for key in self._registered_outputs})
 
+    def register_outputs(self, outputs: Mapping[str, Any]) -> None:
+        """Register *outputs*, those that are known as texts: the SDK makes tasks of each Output."""
+        super().register_outputs(with_known_texts(outputs))
+
     def _show(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Set the attributes that a component with problems has too."""
 

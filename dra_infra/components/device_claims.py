@@ -54,7 +54,7 @@ class DeviceClaimComponent(Component):
         """Register the claim for what *plan* makes of arguments, target and driver releases: `AskedDevices`."""
         self._begin(name, {key: arguments[key] for key in ClaimArgs.__annotations__})
         try:
-            pins: Pins | None = self._pins(arguments["driver_release"])
+            pins: Pins | None = self._driver_pins
         except InvalidSpecError:
             # `_make` reports it; the rest is still checked.
             pins = None
@@ -106,7 +106,7 @@ class DeviceClaimComponent(Component):
             *self._object_options.check(self._kinds, named_by_content=is_named_by_content),
         ]
         try:
-            pins = self._pins(common["driver_release"])
+            pins = self._driver_pins
             problems += check_known_gates(pins, common["driver_gates"])
         except InvalidSpecError as error:
             problems += error.problems
@@ -148,6 +148,15 @@ class DeviceClaimComponent(Component):
             return None
         metadata = self._metadata(self._object_name)
         return {"apiVersion": API_VERSION, "kind": self._kind, "metadata": metadata, "spec": immutable}
+
+    @functools.cached_property
+    def _driver_pins(self) -> Pins:
+        """Driver releases that the claim is made for.
+
+        Raises:
+            InvalidSpecError: `unknown-driver-release`.
+        """
+        return self._pins(self._common["driver_release"])
 
     def _set_name(self, name: str | pulumi.Output[str]) -> None:
         self._object_name = name

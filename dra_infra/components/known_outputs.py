@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import pulumi
 
@@ -16,6 +16,9 @@ from dra_infra.program_objects import UNKNOWN_RESULT
 from dra_infra.specs.arguments import known_text
 
 _Value = TypeVar("_Value")
+
+_STATE: Final = frozenset({"_data", "_future", "_is_known", "_is_secret", "_resources"})
+"""Attributes that releases of the SDK keep an Output's value in."""
 
 
 class KnownOutput(pulumi.Output[str]):
@@ -26,8 +29,19 @@ class KnownOutput(pulumi.Output[str]):
     """
 
     def __init__(self, text: str) -> None:
-        super().__init__(set(), _resolved(text), _resolved(value=True), _resolved(value=False))
         self.known_text = text
+
+    def __getattr__(self, item: str) -> Any:
+        # The SDK's own state is three futures and two tasks. A program of a thousand claims reads few of their names.
+        if item in _STATE and _STATE.isdisjoint(vars(self)):
+            super().__init__(set(), _resolved(self.known_text), _resolved(value=True), _resolved(value=False))
+            return getattr(self, item)
+        return super().__getattr__(item)
+
+    def _untrack(self) -> None:
+        # The SDK reads the state under the lock that making it takes.
+        getattr(self, "_data", None)
+        super()._untrack()
 
 
 def output_of(value: pulumi.Input[str]) -> pulumi.Output[str]:

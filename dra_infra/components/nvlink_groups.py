@@ -254,7 +254,7 @@ class NvlinkGroup(DeviceClaimComponent):
 
     def _line(self) -> str:
         try:
-            pins = self._pins(self._common["driver_release"])
+            pins = self._driver_pins
         except InvalidSpecError:
             # `_make` says so; everything else is looked at all the same.
             pins = newest()

@@ -182,10 +182,8 @@ def render(problems: Sequence[Problem]) -> str:
 
 def find_user_place() -> Place | None:
     """Return the line of the user's program that is being executed: the innermost frame in a file of the user's own."""
-    root = Path(get_root_directory() or ".").resolve()
-    if not root.is_dir():
-        # Under `set_mocks` the SDK names no folder of the project.
-        root = Path.cwd()
+    # Under `set_mocks` the SDK names no folder of the project.
+    root = _resolve_folder(get_root_directory() or "") or str(Path.cwd())
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (inspect.stack reads source files: 40 times slower)
     while frame is not None:
         if file := user_file(frame.f_code.co_filename, root):
@@ -194,8 +192,14 @@ def find_user_place() -> Place | None:
     return None
 
 
+@lru_cache(maxsize=64)
+def _resolve_folder(folder: str) -> str:
+    """Return an absolute *folder* without links; empty where it names none."""
+    return str(Path(folder).resolve()) if Path(folder).is_absolute() and Path(folder).is_dir() else ""
+
+
 @lru_cache(maxsize=4096)
-def user_file(file: str, root: Path) -> str:
+def user_file(file: str, root: str) -> str:
     """Return a file of the user's own as seen from the project in *root*; empty for one of a library, or of ours.
 
     A package of the same checkout, outside of the project, is the user's own: `../packages/acme.py`.

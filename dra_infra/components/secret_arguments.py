@@ -36,9 +36,11 @@ def judge_secrets(arguments: Mapping[str, Any], check: Check, label: str) -> Arg
         label: How problems name the component.
     """
     given = dict(arguments)
-    place = find_user_place()
 
     def judged(steps: _Steps, output: pulumi.Output[Any]) -> pulumi.Output[Any]:
+        # Of the line that runs now: the Output is known when another one does.
+        place = find_user_place()
+
         async def judge(value: Any) -> Any:
             if not await output.is_secret():
                 return value

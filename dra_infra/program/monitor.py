@@ -8,6 +8,7 @@ inputs are echoed, everything else is unknown. Transforms are called as the engi
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -509,7 +510,7 @@ class Monitor:
     def _find_place(self, request: Any) -> Place | None:
         """The innermost frame in the user's own files: what the SDK reports may lie in a library's component."""
         for frame in request.stackTrace.frames:
-            if file := _file_of(frame.pc.uri, self.root):
+            if file := _file_of(frame.pc.uri, os.fspath(self.root)):
                 return Place(file=file, line=frame.pc.line)
         return None
 
@@ -593,7 +594,7 @@ def _name_of(provider: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _file_of(uri: str, root: Path) -> str:
+def _file_of(uri: str, root: str) -> str:
     """The file of the program in *root*, as seen from there; empty for every other URI."""
     parts = urlsplit(uri)
     return user_file(unquote(parts.path), root) if parts.scheme == "file" else ""

@@ -28,6 +28,7 @@ import contextlib
 import inspect
 import io
 import logging
+import os
 import signal
 import sys
 import threading
@@ -103,7 +104,7 @@ def find_place(trace: TracebackType | None, root: Path) -> Place | None:
     """The innermost frame of *trace* in the user's own files."""
     found = None
     for frame, line in traceback.walk_tb(trace):
-        if file := user_file(frame.f_code.co_filename, root):
+        if file := user_file(frame.f_code.co_filename, os.fspath(root)):
             found = Place(file=file, line=line)
     return found
 
@@ -346,16 +347,21 @@ def _trace_of_program(original: Callable[[], Any]) -> Callable[[], Any]:
             if constructors == _CONSTRUCTORS:
                 break
             frame = frame.f_back
-        root = Path(get_root_directory())
+        root = get_root_directory() or "."
         while frame is not None and frame.f_back is not None:
             frame = frame.f_back
             file = frame.f_code.co_filename
             if user_file(file, root):
-                position = source_pb2.SourcePosition(uri=Path(file).as_uri(), line=frame.f_lineno)
+                position = source_pb2.SourcePosition(uri=_uri_of(file), line=frame.f_lineno)
                 return source_pb2.StackTrace(frames=[source_pb2.StackFrame(pc=position)])
         return source_pb2.StackTrace()
 
     return trace
+
+
+@lru_cache(maxsize=4096)
+def _uri_of(file: str) -> str:
+    return Path(file).as_uri()
 
 
 def _secret_getter(original: Callable[..., Any]) -> Callable[..., Any]:
