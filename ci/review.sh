@@ -28,7 +28,7 @@ unset GITHUB_TOKEN GH_TOKEN GITLAB_TOKEN CI_JOB_TOKEN DRA_INFRA_FETCH_TOKEN
 unset ACTIONS_RUNTIME_TOKEN ACTIONS_ID_TOKEN_REQUEST_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL
 unset GITHUB_ENV GITHUB_PATH GITHUB_OUTPUT GITHUB_STATE GITHUB_STEP_SUMMARY
 
-arguments=("--base=$DRA_INFRA_BASE" "--markdown=$reports/review.md" "--html=$reports/review.html")
+arguments=("--base=$DRA_INFRA_BASE" "--output=$reports/review.md" "--output=$reports/review.html")
 if [[ -n ${DRA_INFRA_HEAD:-} ]]; then
   if [[ ! -f $DRA_INFRA_HEAD || -L $DRA_INFRA_HEAD ]]; then
     # A link would be another file than what that job left. The report says that there is no review.

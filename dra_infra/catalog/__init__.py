@@ -6,7 +6,8 @@ modules behind them are a twelfth of what it takes to start (`python -X importti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.catalog.vocabulary import product_names
 
@@ -14,16 +15,13 @@ if TYPE_CHECKING:
     from dra_infra.catalog.fleets import load_fleet
     from dra_infra.catalog.snapshots import load_snapshot
 
+_HOMES: Final = {"load_fleet": "fleets", "load_snapshot": "snapshots"}
+"""The module of each name that is loaded late."""
+
 __all__ = ["load_fleet", "load_snapshot", "product_names"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "load_fleet":
-        from dra_infra.catalog.fleets import load_fleet
-
-        return load_fleet
-    if name == "load_snapshot":
-        from dra_infra.catalog.snapshots import load_snapshot
-
-        return load_snapshot
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -22,12 +22,13 @@ _LEGENDS: Final = {
 """Explanations of a section's headings, printed on standard error."""
 
 
-def run(section: str | None, name: str | None, *, as_json: bool) -> int:
+def run(section: str | None, name: str | None, *, form: str) -> int:
     """Print the sections, the table of one, or what is known of one name.
 
     Raises:
         NameNotKnownError: With the nearest name.
     """
+    as_json = form == "json"
     if section is None:
         overview = {each: {"holds": chosen.title} for each, chosen in SECTIONS.items()}
         _write(overview, _table(overview, ("holds",)), as_json=as_json)

@@ -23,6 +23,7 @@ from dra_infra.cli.printing import (
     write_output,
     write_screen,
 )
+from dra_infra.cli.reports import check_place, inputs_of
 from dra_infra.cli.written_files import hint_for, put_in_place
 from dra_infra.cluster.doctor import Diagnosis
 from dra_infra.cluster.status import ClaimStatus, HeldDevice, Status, draw_dot, draw_mermaid, draw_tree
@@ -39,7 +40,10 @@ def snapshot(kubeconfig: Path | None, *, context: str | None, namespaces: Sequen
 
     Raises:
         ClusterError: When nothing can be read, or `report-not-written`.
+        ProgramError: `report-not-written`, for a file that a snapshot must not take the place of.
     """
+    if output != "-":
+        check_place(Path(output), inputs_of(kubeconfig))
     with progress() as tell:
         taken = take_snapshot(kubeconfig=kubeconfig, context=context, namespaces=namespaces, tell=tell)
     print_problems(taken.problems, with_count=False)
@@ -84,9 +88,8 @@ def status(
     by_team: bool,
     team_label: str,
     graph: bool,
-    output: str,
+    form: str,
     watch: bool,
-    as_json: bool,
 ) -> int:
     """Print the claims of a cluster, or what each team has; with *watch*, again after each change until Ctrl-C.
 
@@ -95,9 +98,7 @@ def status(
         FleetError: When the snapshot cannot be read.
         click.BadParameter: When options do not go together.
     """
-    form = "graph" if graph else output
-    if as_json:
-        form = "json"
+    form = "graph" if graph and form == "text" else form
     by_team = by_team or bool(team_label)
     _check_form(form, by_team=by_team)
     label = team_label if by_team else None
@@ -219,7 +220,7 @@ def _devices(claim: ClaimStatus) -> str:
     return "; ".join(f"{pool}/{','.join(names)}" for pool, names in pools.items())
 
 
-def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, as_json: bool) -> int:
+def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, form: str) -> int:
     """Print what is wrong with a cluster; 1 when something is broken.
 
     Raises:
@@ -227,7 +228,7 @@ def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, as_json
     """
     with progress() as tell:
         found = diagnose(kubeconfig=kubeconfig, context=context, driver=driver, tell=tell)
-    if as_json:
+    if form == "json":
         write_json(_diagnosis_to_json(found))
     else:
         write_lines(describe_diagnosis(found))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dra_infra.answers.compiling import compile_side
 from dra_infra.cli.printing import print_problems, progress, say, write_file
+from dra_infra.cli.reports import check_place, inputs_of
 from dra_infra.program.program_json import write_compiled
 
 
@@ -27,6 +28,7 @@ def run(
     Raises:
         ProblemsError: As `compile_side`, and when the file cannot be written.
     """
+    check_place(output, inputs_of(path, *values))
     with progress() as tell:
         side = compile_side(
             path,

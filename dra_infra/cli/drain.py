@@ -38,7 +38,7 @@ def drain(
     undo: bool,
     reason: str,
     timeout: float,
-    as_json: bool,
+    form: str,
 ) -> int:
     """Show whose pods a drain evicts; with *yes* evict them, with *undo* delete the rules.
 
@@ -47,6 +47,7 @@ def drain(
             codes of `Session`.
         click.BadParameter: When the target or the driver is empty.
     """
+    as_json = form == "json"
     for name, given in (("TARGET", target), ("--driver", driver)):
         # An empty driver is no other word for all of them, which would drain more than was meant.
         if given is not None and not given.strip():

@@ -9,7 +9,7 @@ import difflib
 import re
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -22,8 +22,10 @@ from dra_infra.answers.explaining import answer
 from dra_infra.answers.reading import SceneOptions
 from dra_infra.cli.explain_report import describe, in_python, to_json
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, say, write_json, write_lines
+from dra_infra.cli.reports import inputs_of, inputs_of_scene, plan_reports, text_of, write_reports
 from dra_infra.codes import CODES
 from dra_infra.errors import ProblemsError, ProgramError
+from dra_infra.output.escaping import json_text
 
 _COLUMNS: Final = 100
 _CODE: Final = "    "
@@ -39,7 +41,8 @@ def run(
     context: str | None,
     timeout: float,
     is_deep: bool,
-    as_json: bool,
+    form: str,
+    files: Sequence[Path] = (),
     **options: Unpack[SceneOptions],
 ) -> int:
     """Print why a pod or claim fits or not. Return 0 when it fits, and 1 when it does not, or nobody knows in the time.
@@ -55,15 +58,17 @@ def run(
     if not (path or options.get("fleet") or options.get("snapshot") or kubeconfig or context):
         own = None if name in CODES else find_own_project(options.get("stack"), options.get("config", {}))
     path = path or own
-    files = path or options.get("fleet") or options.get("snapshot")
-    if name in CODES and not (files or kubeconfig or context or namespace):
-        return tell_code(name, as_json=as_json)
-    if files and (kubeconfig or context):
+    are_files = bool(path or options.get("fleet") or options.get("snapshot"))
+    if name in CODES and not (are_files or kubeconfig or context or namespace):
+        return tell_code(name, form=form, files=files)
+    if are_files and (kubeconfig or context):
         raise click.BadParameter("files are read or a cluster, not both", param_hint="--kubeconfig")
     if path is None and not options.get("fleet"):
         _refuse_options_of_programs(options)
+    inputs = [*inputs_of(path, kubeconfig), *inputs_of_scene(options)]
+    reports = plan_reports(files, ("json", "text"), inputs)
     with progress() as tell:
-        if files:
+        if are_files:
             try:
                 asked = ask_files(name, path, namespace=namespace, timeout=timeout, **options)
             except ProgramError as error:
@@ -90,10 +95,12 @@ def run(
         say(note)
     report = replace(explained, answer=explained.answer and in_python(explained.answer, asked.made))
     print_problems(asked.not_seen, with_count=False)
-    if as_json:
-        write_json(to_json(report, asked.not_seen))
+    data, lines = to_json(report, asked.not_seen), list(describe(report))
+    write_reports(reports, lambda form: json_text(data) if form == "json" else text_of(lines), inputs)
+    if form == "json":
+        write_json(data)
     else:
-        write_lines(describe(report))
+        write_lines(lines)
     return report.exit_code
 
 
@@ -136,14 +143,18 @@ def read_codes() -> dict[str, CodeText]:
     return found
 
 
-def tell_code(code: str, *, as_json: bool) -> int:
+def tell_code(code: str, *, form: str, files: Sequence[Path] = ()) -> int:
     """Print what *code* means and what to do; returns 0."""
-    told = read_codes()[code]
-    page = f"docs/errors/{told.area}.md#{code}"
-    if as_json:
-        write_json({"code": code, "meaning": CODES[code], "page": page, "text": told.text})
+    meaning = read_codes()[code]
+    page = f"docs/errors/{meaning.area}.md#{code}"
+    data = {"code": code, "meaning": CODES[code], "page": page, "text": meaning.text}
+    lines = [f"{code}: {CODES[code]}", "", *_wrapped(meaning.text), "", f"more of its kind: {page}"]
+    reports = plan_reports(files, ("json", "text"), ())
+    write_reports(reports, lambda each: json_text(data) if each == "json" else text_of(lines))
+    if form == "json":
+        write_json(data)
     else:
-        write_lines([f"{code}: {CODES[code]}", "", *_wrapped(told.text), "", f"more of its kind: {page}"])
+        write_lines(lines)
     return 0
 
 

@@ -64,7 +64,7 @@ def run(
     ci: CI,
     kubernetes: str,
     force: bool,
-    as_json: bool,
+    form: str,
 ) -> int:
     """Lay out a project in *directory*: all of it, or nothing.
 
@@ -86,7 +86,7 @@ def run(
         "replaced": [_shown(path) for path in written.replaced],
         "unchanged": [_shown(path) for path in written.same],
     }
-    if as_json:
+    if form == "json":
         write_json(shown, sort_keys=False)
     else:
         write_lines(_lines(project, directory, shown))

@@ -52,7 +52,6 @@ def run(
     diff: bool,
     check: bool,
     form: str,
-    as_json: bool,
     **options: Unpack[MigrationOptions],
 ) -> int:
     """Migrate every object in *paths*, or what lives in a cluster, and print the loss report.
@@ -65,7 +64,6 @@ def run(
         ProgramError: `report-not-written`, and the codes of `read_inputs`.
         ScaffoldError: `files-differ`, `folder-not-usable`, with `--to components`.
     """
-    form = "json" if as_json else form
     to = "claims" if to == "yaml" else to
     _refuse_pairs(paths, to=to, write=write, output=output, diff=diff, form=form, options=options)
     memory = _read_memory(mps_memory, to)

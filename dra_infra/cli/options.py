@@ -6,12 +6,16 @@ press of Tab is a process of its own (ADR 11); that is why the imports of comple
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
+
+Respell = Callable[[Sequence[str]], list[str]]
+"""Returns the words of a command line with today's spelling."""
 
 
 class LateCommand(click.Command):
@@ -19,11 +23,13 @@ class LateCommand(click.Command):
 
     Args:
         work: `module:function`, which takes the value of each option by name and returns the exit code.
+        spell_anew: Puts today's spelling of options in the place of an older one, and says so.
     """
 
-    def __init__(self, *arguments: Any, work: str, **named: Any) -> None:
+    def __init__(self, *arguments: Any, work: str, spell_anew: Respell | None = None, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._work = work
+        self._spell_anew = spell_anew
 
     def load_work(self) -> Callable[..., int]:
         """Import the function that does the work."""
@@ -40,6 +46,7 @@ class LateCommand(click.Command):
             click.BadParameter: For `--snapshot` that is given twice.
         """
         if not ctx.resilient_parsing:
+            args = self._spell_anew(args) if self._spell_anew else args
             _, _, order = self.make_parser(ctx).parse_args(list(args))
             for each in order:
                 if each.name == "snapshot" and order.count(each) > 1:
@@ -53,8 +60,16 @@ class LateCommand(click.Command):
 
         Raises:
             click.BadParameter: When a fleet and a snapshot are given: a snapshot has its fleet in it. To a plan the fleet says
-                what hardware is.
+                what hardware is. When `--json` is given with another form.
         """
+        if ctx.meta.get(_AS_JSON):
+            if (
+                ctx.params["form"] != "json"
+                and ctx.get_parameter_source("form") is not ParameterSource.DEFAULT
+            ):
+                refusal = f"prints JSON, and --format {ctx.params['form']} another form; leave one out"
+                raise click.BadParameter(refusal, ctx=ctx, param_hint="--json")
+            ctx.params["form"] = "json"
         both = ctx.params.get("fleet") is not None and ctx.params.get("snapshot") is not None
         if both and not ctx.params.get("plan"):
             refusal = "a snapshot is the fleet; leave --fleet out"
@@ -62,9 +77,9 @@ class LateCommand(click.Command):
         return ctx.invoke(self.load_work(), **ctx.params)
 
 
-def command(work: str) -> Callable[[Callable[[], None]], LateCommand]:
-    """Make a command of the options and the docstring of a function; *work* as of `LateCommand`."""
-    return click.command(cls=LateCommand, work=work)
+def command(work: str, *, spell_anew: Respell | None = None) -> Callable[[Callable[[], None]], LateCommand]:
+    """Make a command of the options and the docstring of a function; the arguments are those of `LateCommand`."""
+    return click.command(cls=LateCommand, work=work, spell_anew=spell_anew)
 
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
@@ -287,7 +302,48 @@ allow = click.option(
     multiple=True,
     help="Also let the program use: env:NAME, read:PATH, write:PATH, network or all; may be repeated.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+_AS_JSON: Final = f"{__name__}.as_json"
+
+
+def _note_json(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001  (click's)
+    context.meta[_AS_JSON] = value
+
+
+def report_form(*forms: str, text: str | None = None) -> Callable[[FunctionT], FunctionT]:
+    """The form of a report on standard output: `--format`, `-o`, and `--json` (ADR 24).
+
+    Args:
+        forms: Names of the forms; the first is the default.
+        text: What the help says of them; None lists them.
+    """
+    listed = f"{', '.join(forms[:-1])} or {forms[-1]}, on standard output."
+    form = click.option(
+        "--format", "-o", "form", metavar="FORM", type=OneOf(forms), default=forms[0], help=text or listed
+    )
+    as_json = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_note_json,
+        help="The same as --format json.",
+    )
+    return lambda function: form(as_json(function))
+
+
+def report_files(endings: str) -> Callable[[FunctionT], FunctionT]:
+    """Files that a report is written to as well, which `--output` names; *endings* are those of names, by which the form is chosen."""
+    text = f"Also write the report to this file, in the form of its name: {endings}; may be repeated."
+    return click.option("--output", "files", metavar="FILE", type=FILE, multiple=True, help=text)
+
+
+def older_report_file(form: str) -> Callable[[FunctionT], FunctionT]:
+    """The older spelling of `--output`, one option for each form."""
+    text = "The older spelling of --output FILE."
+    return click.option(f"--{form}", metavar="FILE", type=FILE, hidden=True, help=text)
+
+
 kubeconfig = click.option(
     "--kubeconfig",
     metavar="FILE",

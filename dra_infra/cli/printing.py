@@ -158,21 +158,36 @@ def guard_streams() -> None:
 
 def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
     """Print every problem with its hint on standard error, those of one mistake once, and how many there are."""
-    mask = report_mask(secret_texts(os.environ))
     colours = _has_colours(sys.stderr)
-    problems = merge_repeated(map(mask.problem, problems))
+    problems = _merge(problems)
     for problem in problems:
-        mark = "✗" if problem.severity == "error" else "!"
-        # Where it is and what it is called are names: the message alone may have lines.
-        told = f"{mark} {one_line(problem.where)}{paragraph(problem.message)} [{one_line(problem.code)}]"
-        hint = f"  hint: {paragraph(problem.hint)}" if problem.hint else ""
-        _send(sys.stderr, f"{_paint(without_commands(told), colours)}\n")
+        message, hint = _describe(problem)
+        _send(sys.stderr, f"{_paint(message, colours)}\n")
         if hint:
-            shown = without_commands(hint)
-            _send(sys.stderr, f"{_DIM}{shown}{_RESET}\n" if colours else f"{shown}\n")
+            _send(sys.stderr, f"{_DIM}{hint}{_RESET}\n" if colours else f"{hint}\n")
     errors = sum(problem.severity == "error" for problem in problems)
     if errors and with_count:
         say("1 problem" if errors == 1 else f"{errors} problems")
+
+
+def describe_problems(problems: Iterable[Problem]) -> Iterator[str]:
+    """Yield lines with every problem and its hint, those of one mistake once, for a file."""
+    for problem in _merge(problems):
+        yield from filter(None, _describe(problem))
+
+
+def _merge(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    mask = report_mask(secret_texts(os.environ))
+    return merge_repeated(map(mask.problem, problems))
+
+
+def _describe(problem: Problem) -> tuple[str, str]:
+    """Return a problem and its hint, which may have several lines; the hint is empty where there is none."""
+    mark = "✗" if problem.severity == "error" else "!"
+    # Where it is and what it is called are names: the message alone may have lines.
+    message = f"{mark} {one_line(problem.where)}{paragraph(problem.message)} [{one_line(problem.code)}]"
+    hint = f"  hint: {paragraph(problem.hint)}" if problem.hint else ""
+    return without_commands(message), without_commands(hint)
 
 
 def problems_as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:

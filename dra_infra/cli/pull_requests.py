@@ -29,7 +29,7 @@ def comment(
     account: str | None,
     timeout: float,
     dry_run: bool,
-    as_json: bool,
+    form: str,
 ) -> int:
     """Post a review, or bring its comment up to date; 2 when the forge did not take it."""
     try:
@@ -48,10 +48,10 @@ def comment(
         outcome = replace(outcome, url=mask.quote(outcome.url))
     except ForgeError as error:
         print_problems(error.problems)
-        if as_json:
+        if form == "json":
             write_json(_as_json(None, None, error))
         return EXIT_NO_ANSWER
-    if as_json:
+    if form == "json":
         write_json(_as_json(where, outcome))
     else:
         write_lines([_as_text(where, outcome)])

@@ -24,7 +24,15 @@ from dra_infra.answers.reviewing import (
     find_review_name,
     with_head,
 )
-from dra_infra.cli.printing import print_problems, progress, say, write_file, write_output, write_painted
+from dra_infra.cli.printing import print_problems, progress, say, write_output, write_painted
+from dra_infra.cli.reports import (
+    ReportFile,
+    check_place,
+    inputs_of,
+    inputs_of_scene,
+    plan_reports,
+    write_reports,
+)
 from dra_infra.cli.written_files import put_in_place
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.review import (
@@ -85,10 +93,10 @@ def run(
     *,
     fail_on: FailOn,
     brief: bool,
-    output: str,
+    form: str,
+    files: Sequence[Path],
     html: Path | None,
     markdown: Path | None,
-    json: Path | None,
     sarif: Path | None,
     junit: Path | None,
     **options: Unpack[ReviewOptions],
@@ -104,22 +112,24 @@ def run(
     _check_pairs(options)
     question = ask_review(path, **options)
     renderers = {**RENDERERS, **_BRIEF} if brief else RENDERERS
-    files = {"html": html, "markdown": markdown, "json": json, "sarif": sarif, "junit": junit}
+    inputs = _inputs_of(path, options)
+    older = {"html": html, "markdown": markdown, "sarif": sarif, "junit": junit}
+    reports = [*plan_reports(files, RENDERERS, inputs), *_plan_older(older, inputs)]
     try:
         question = with_head(question)
         with progress() as tell:
             reviewed = answer_review(question, tell=tell, warn=print_problems)
             tell("writing")
-            for form, file in files.items():
-                if file is not None:
-                    content = renderers[form](reviewed.review).encode("utf-8", "backslashreplace")
-                    write_file(form, file, content, [question.source.root])
+            write_reports(
+                reports, lambda each: _render_file(each, reviewed.review, brief=brief), [question.source.root]
+            )
         # A report that has colours was made safe before it was painted.
-        write = write_painted if output == "text" and _has_colour() else write_output
-        write(renderers[output](reviewed.review))
+        write = write_painted if form == "text" and _has_colour() else write_output
+        write(renderers[form](reviewed.review))
     except ProblemsError as error:
-        if markdown is not None:
-            write_no_review(question, markdown, error.problems)
+        for each in reports:
+            if each.form == "markdown":
+                write_no_review(question, each.file, error.problems)
         raise
     if reviewed.confinement:
         say(reviewed.confinement)
@@ -139,6 +149,33 @@ def _check_pairs(options: ReviewOptions) -> None:
         raise click.BadParameter("give --base or --base-path, not both", param_hint="--base-path")
     if options.get("provider") is not None and engine:
         raise click.BadParameter("the engine previews all clusters", param_hint="--provider")
+
+
+def _inputs_of(path: Path, options: ReviewOptions) -> list[Path]:
+    """Return the files and folders that a review reads."""
+    named = inputs_of(path, options.get("base_path"), options.get("head"))
+    listed = inputs_of(*options.get("values", ()), *options.get("policy_packs", ()))
+    return [*named, *listed, *inputs_of_scene(options)]
+
+
+def _plan_older(files: Mapping[str, Path | None], inputs: Sequence[Path]) -> list[ReportFile]:
+    """Return what is written to the files of older options, and say how these are spelled today.
+
+    Raises:
+        ProgramError: `report-not-written`.
+    """
+    reports = [ReportFile(file, form, option=form) for form, file in files.items() if file is not None]
+    for each in reports:
+        check_place(each.file, inputs, option=each.option)
+        say(f"--{each.option} FILE is written --output FILE today: the form follows from the end of the name")
+    return reports
+
+
+def _render_file(form: str, review: Review, *, brief: bool) -> str:
+    """Return a review for a file, whose text has neither colours nor the width of a terminal."""
+    if form == "text":
+        return render_text(review, brief=brief)
+    return ({**RENDERERS, **_BRIEF} if brief else RENDERERS)[form](review)
 
 
 def _has_colour() -> bool:

@@ -18,6 +18,8 @@ from dra_infra.cli.printing import (
     write_json,
     write_lines,
 )
+from dra_infra.cli.reports import inputs_of, inputs_of_scene, plan_reports, text_of, write_reports
+from dra_infra.output.escaping import json_text
 from dra_infra.placement.draining import Drained
 from dra_infra.placement.placement import Room
 from dra_infra.placement.texts import GROWTH_MARKS, JOINT_MARKS
@@ -38,7 +40,8 @@ def run(
     scale: Mapping[str, int],
     timeout: float,
     brief: bool,
-    as_json: bool,
+    form: str,
+    files: Sequence[Path] = (),
     **options: Unpack[SceneOptions],
 ) -> int:
     """Print where pods go, beside what runs on a snapshot; 1 when the program has problems or something does not fit.
@@ -49,7 +52,10 @@ def run(
         FleetError: When no fleet is named or it cannot be read, or it has not what should change.
         ProgramError: When there is no program, it fails, or it has no such provider.
         InvalidSpecError: For a minor, gate or workload that there is not.
+        click.BadParameter: For a file of a report whose name says no form.
     """
+    inputs = [*inputs_of(path), *inputs_of_scene(options)]
+    reports = plan_reports(files, ("json", "text"), inputs)
     with progress() as tell:
         tell("reading")
         scene = read_scene(path, timeout=timeout, **options)
@@ -67,12 +73,16 @@ def run(
     print_problems(scene.warnings)
     print_not_seen(answer.not_seen)
     print_problems(answer.checked.problems)
-    if as_json:
+    ends = (f"{_mark_of(each)} {each}" for each in answer.drained)
+    placed = describe(answer.placement, brief=brief) if answer.placement is not None else ()
+    lines = [*placed, *ends, answer.provenance.describe()]
+    write_reports(
+        reports, lambda form: json_text(_to_json(answer)) if form == "json" else text_of(lines), inputs
+    )
+    if form == "json":
         write_json(_to_json(answer))
     else:
-        ends = (f"{_mark_of(each)} {each}" for each in answer.drained)
-        placed = describe(answer.placement, brief=brief) if answer.placement is not None else ()
-        write_lines([*placed, *ends, answer.provenance.describe()])
+        write_lines(lines)
     return answer.exit_code
 
 

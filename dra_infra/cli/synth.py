@@ -17,7 +17,7 @@ def run(
     stack: str | None,
     config: Mapping[str, str],
     timeout: float,
-    as_json: bool,
+    form: str,
     charts: bool = False,
 ) -> int:
     """Print the objects of a program.
@@ -31,12 +31,12 @@ def run(
         config=config,
         timeout=timeout,
         charts=charts,
-        as_yaml=not as_json,
+        as_yaml=form == "yaml",
         warn=print_problems,
     )
     print_not_seen(made.program.not_seen)
     print_problems([*made.problems, *made.incomplete])
-    if as_json:
+    if form == "json":
         write_json({**program_to_json(made.program), "problems": problems_as_data(made.problems)})
     elif not made.is_refused:
         write_output(write_objects(made.program.objects))

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from dra_infra.answers.validating import ValidationReport, validate
-from dra_infra.cli.printing import print_problems, progress, say, write_commands, write_output
+from dra_infra.cli.printing import (
+    describe_problems,
+    print_problems,
+    progress,
+    say,
+    write_commands,
+    write_output,
+)
+from dra_infra.cli.reports import inputs_of, plan_reports, write_reports
 from dra_infra.errors import InvalidSpecError, Place, Problem
 from dra_infra.output.escaping import json_text, one_line, workflow_command
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
@@ -80,6 +89,12 @@ def render_junit(report: ValidationReport) -> str:
     )
 
 
+def render_text(report: ValidationReport) -> str:
+    """Problems with their hints, and what was checked, for people."""
+    lines = [*describe_problems(report.problems), report.summary, report.provenance.describe()]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def workflow_commands(report: ValidationReport) -> Iterator[str]:
     """A command for each problem, which the forge shows beside the lines of a pull request."""
     for problem in report.problems:
@@ -92,8 +107,9 @@ RENDERERS: Final[Mapping[str, Callable[[ValidationReport], str]]] = {
     "json": render_json,
     "sarif": render_sarif,
     "junit": render_junit,
+    "text": render_text,
 }
-"""The formats that are one text; `workflow_commands` writes the other."""
+"""The forms of a report in a file; `workflow_commands` writes another one to standard output alone."""
 
 
 def _told(problem: Problem) -> str:
@@ -123,19 +139,21 @@ def run(
     user: str | None = None,
     groups: Sequence[str] = (),
     strict: bool,
-    output: str,
-    as_json: bool = False,
+    form: str,
+    files: Sequence[Path] = (),
 ) -> int:
     """Check every object in *paths*; 1 when there is a problem (with *strict*: any advice), 2 without an answer.
 
     Raises:
         click.BadParameter: When the target or the driver release is not one, or groups have no user.
+        ProgramError: `report-not-written`.
     """
     if groups and user is None:
         raise click.BadParameter("groups are those of a user; name one with --as", param_hint="--as-group")
     # Looking for plugins of pydantic takes a tenth of the time; no code of a user, who may want them, runs here.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
-    output = "json" if as_json else output
+    inputs = inputs_of(*paths, *policies)
+    reports = plan_reports(files, RENDERERS, inputs)
     try:
         target = ClusterTarget(kubernetes=kubernetes, gates=gates, serves=frozenset({"v1", *serves}))
         with progress() as tell:
@@ -144,12 +162,13 @@ def run(
             )
     except InvalidSpecError as error:
         raise click.BadParameter("\n".join(map(str, error.problems))) from error
-    if output == "text":
+    write_reports(reports, lambda each: RENDERERS[each](report), inputs)
+    if form == "text":
         print_problems(report.problems, with_count=False)
         say(report.summary)
         say(report.provenance.describe())
-    elif output == "github":
+    elif form == "github":
         write_commands(workflow_commands(report), ends=[report.summary, report.provenance.describe()])
     else:
-        write_output(RENDERERS[output](report))
+        write_output(RENDERERS[form](report))
     return report.exit_code(strict=strict)

@@ -95,7 +95,7 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
         ForgeError: With codes `file-unreadable`, `not-utf-8`, `comment-without-marker`, `comment-too-long`.
     """
     path = str(file)
-    hint = "write it with `dra-infra review --markdown`"
+    hint = "write it with `dra-infra review --output review.md`"
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -108,7 +108,7 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
             path,
             "comment-without-marker",
             "its first line is not the marker of a review, so a later run would not find the comment again",
-            "post the file that `dra-infra review --markdown FILE` writes, unchanged",
+            "post the file that `dra-infra review --output review.md` writes, unchanged",
         )
     # The marker stays as it is: a project may be called like a value of the environment.
     body = f"{first.strip()}\n{mask.hide(rest)}"
@@ -118,7 +118,7 @@ def read_message(file: Path, *, forge: str, mask: Mask) -> Message:
             path,
             "comment-too-long",
             f"has {len(body):,} characters, and {'GitHub' if forge == 'github' else 'GitLab'} takes {limit:,}",
-            "`dra-infra review --markdown` cuts to that size: post its file, unchanged",
+            "`dra-infra review --output review.md` cuts to that size: post its file, unchanged",
         )
     return Message(marker=first.strip(), body=body)
 

@@ -174,7 +174,7 @@ def _section(name: str, command: Any) -> str:
     lines += [f"$ {example}" for example in examples_of(command)]
     lines += ["```\n", "| | Default | |", "| --- | --- | --- |"]
     for parameter in command.params:
-        if parameter.name == "help":
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
             continue
         positional = parameter.param_type_name == "argument"
         record = (parameter.metavar or parameter.name.upper()).strip("[]") if positional else ""

@@ -42,7 +42,7 @@ ELSEWHERE = {
 def test_the_work_of_a_command_takes_just_its_options(name: str):
     command = commands()[name]
     assert isinstance(command, LateCommand)
-    given = {each.name: each for each in command.params}
+    given = {each.name: each for each in command.params if each.expose_value}
     work = command.load_work()
     takes = inspect.signature(work).parameters
     named = {each for each, parameter in takes.items() if parameter.kind is not parameter.VAR_KEYWORD}

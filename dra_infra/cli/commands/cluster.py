@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from dra_infra.cli import options
+from dra_infra.cli.older_spellings import short_output
 
 
-@options.command("dra_infra.cli.cluster:snapshot")
+@options.command("dra_infra.cli.cluster:snapshot", spell_anew=short_output)
 @options.kubeconfig
 @options.cluster_context
 @options.namespaces
 @click.option(
     "--output",
-    "-o",
     metavar="FILE",
     default="cluster.yaml",
     help="File to write; - is standard output.",
@@ -27,8 +27,8 @@ def snapshot() -> None:
     \b
     Examples:
       dra-infra snapshot
-      dra-infra snapshot --context prod -o prod.yaml
-      dra-infra snapshot --namespace ml --namespace serving -o - > part.yaml
+      dra-infra snapshot --context prod --output prod.yaml
+      dra-infra snapshot --namespace ml --namespace serving --output - > part.yaml
 
     Exits with 0 when the file is there, 2 when it is not.
     """  # noqa: D301  (click reads the character)
@@ -48,16 +48,11 @@ def snapshot() -> None:
     help="Label of namespaces whose value is the team; means --by-team.",
 )
 @click.option("--graph", is_flag=True, help="Draw how pods, claims, classes and devices are connected.")
-@click.option(
-    "--format",
-    "output",
-    metavar="FORM",
-    type=options.OneOf(["text", "json", "graph", "dot", "mermaid", "prometheus"]),
-    default="text",
-    help="text, json, graph, dot or mermaid; of teams text, json or prometheus.",
-)
 @click.option("--watch", "-w", is_flag=True, help="Print again after each change, until Ctrl-C.")
-@options.as_json
+@options.report_form(
+    *("text", "json", "graph", "dot", "mermaid", "prometheus"),
+    text="text, json, graph, dot or mermaid; of teams text, json or prometheus.",
+)
 def status() -> None:
     """Show the claims of a live cluster with their devices, nodes and consumers, and why some wait; or what each team has.
 
@@ -83,7 +78,7 @@ def status() -> None:
     show_default="all",
     help="Look at this DRA driver only, as gpu.nvidia.com.",
 )
-@options.as_json
+@options.report_form("text", "json")
 def doctor() -> None:
     """Look for what is wrong with devices in a live cluster: API, gates, driver, classes, pools, nodes and claims.
 
@@ -118,7 +113,7 @@ def doctor() -> None:
     default=600.0,
     help="How long the pods may take to be gone.",
 )
-@options.as_json
+@options.report_form("text", "json")
 def drain() -> None:
     """Empty devices for service: show whose pods would be evicted, then evict them and keep others away.
 

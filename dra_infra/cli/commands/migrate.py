@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from dra_infra.cli import options
+from dra_infra.cli.older_spellings import REPORT_FORMS, short_output_or_form
 
 
-@options.command("dra_infra.cli.migrate:run")
+@options.command("dra_infra.cli.migrate:run", spell_anew=short_output_or_form)
 @click.argument(
     "paths",
     metavar="[PATH...]",
@@ -71,22 +72,13 @@ from dra_infra.cli import options
 )
 @click.option(
     "--output",
-    "-o",
     metavar="FOLDER",
     type=options.FILE,
     help="Write the changed files, or the program, to this folder.",
 )
 @click.option("--diff", is_flag=True, help="Print what would change, as a diff.")
 @click.option("--check", is_flag=True, help="Fail where anything is left to migrate.")
-@click.option(
-    "--format",
-    "form",
-    metavar="FORM",
-    type=options.OneOf(["text", "markdown", "json", "html"]),
-    default="text",
-    help="Of the report: text (on standard error), markdown, json or html.",
-)
-@options.as_json
+@options.report_form(*REPORT_FORMS, text="Of the report: text (on standard error), markdown, json or html.")
 def migrate() -> None:
     """Turn requests to device plugins and old DRA into claims, with every loss in writing.
 

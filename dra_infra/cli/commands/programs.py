@@ -42,7 +42,7 @@ from dra_infra.cli import options
     shell_complete=options.completer(options.complete_minors),
 )
 @click.option("--force", is_flag=True, help="Replace files that are there with other content.")
-@options.as_json
+@options.report_form("text", "json")
 def init() -> None:
     """Lay out a project that works: program, stack, test, CI and README.
 
@@ -62,7 +62,7 @@ def init() -> None:
 @options.config
 @options.timeout
 @options.charts
-@options.as_json
+@options.report_form("yaml", "json")
 def synth() -> None:
     """Run a program in process, without CLI, network or cluster, and print its objects as YAML.
 
@@ -146,7 +146,8 @@ def _numbers(
 @click.option(
     "--brief", is_flag=True, help="Text with what does not fit and the verdict on all at once alone."
 )
-@options.as_json
+@options.report_form("text", "json")
+@options.report_files(".json or .txt")
 def simulate() -> None:
     """Say where the pods of a program fit on a fleet, or on a cluster beside what runs: the nodes, and the devices on each.
 
@@ -198,7 +199,8 @@ def simulate() -> None:
 @options.seconds(20.0, "How long to search; what is known by then is printed.")
 @options.kinds
 @click.option("--deep", "is_deep", is_flag=True, help="Try two changes at once where one is not enough.")
-@options.as_json
+@options.report_form("text", "json")
+@options.report_files(".json or .txt")
 def explain() -> None:
     """Say why a pod or claim gets no devices: what keeps each device away, counted, and the smallest changes that fit.
     Or say what the code of a problem means, and what to do.
@@ -243,7 +245,7 @@ def _joined(
     callback=_joined,
     help="Name of an entry, as people write it (default: all).",
 )
-@options.as_json
+@options.report_form("text", "json")
 def catalog() -> None:
     """Print what is known of GPUs, MIG profiles, drivers, fleets, machines, charts and systems, each fact with its source.
 

@@ -9,7 +9,7 @@ from dra_infra.cli import options
 
 @options.command("dra_infra.cli.pull_requests:comment")
 @click.argument(
-    "file", metavar="FILE", type=options.FILE, help="What `dra-infra review --markdown FILE` wrote."
+    "file", metavar="FILE", type=options.FILE, help="What `dra-infra review --output review.md` wrote."
 )
 @click.option(
     "--repository",
@@ -32,7 +32,7 @@ from dra_infra.cli import options
 @click.option("--account", metavar="LOGIN", help="Account that owns the comment (default: the token's own).")
 @options.seconds(300.0, "Time limit for everything, waiting for rate limits included.", least=1)
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-@options.as_json
+@options.report_form("text", "json")
 def comment() -> None:
     """Post a review on a pull request, as one comment that later runs bring up to date.
 

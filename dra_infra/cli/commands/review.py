@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from dra_infra.cli import options
+from dra_infra.cli.older_spellings import file_of_json, short_output
 
 
-@options.command("dra_infra.cli.review:run")
+@options.command("dra_infra.cli.review:run", spell_anew=file_of_json)
 @options.reviewed_path
 @click.option("--base", "-b", metavar="REV", show_default="HEAD", help="Git revision to compare with.")
 @click.option(
@@ -73,19 +74,12 @@ from dra_infra.cli import options
     is_flag=True,
     help="Text and Markdown with the verdict, dangers, problems and what changes alone.",
 )
-@click.option(
-    "--format",
-    "output",
-    metavar="FORM",
-    type=options.OneOf(["text", "markdown", "json", "html", "sarif", "junit"]),
-    default="text",
-    help="text, markdown, json, html, sarif or junit, on standard output.",
-)
-@click.option("--html", metavar="FILE", type=options.FILE, help="Also write the page to this file.")
-@click.option("--markdown", metavar="FILE", type=options.FILE, help="Also write Markdown to this file.")
-@click.option("--json", metavar="FILE", type=options.FILE, help="Also write JSON to this file.")
-@click.option("--sarif", metavar="FILE", type=options.FILE, help="Also write SARIF to this file.")
-@click.option("--junit", metavar="FILE", type=options.FILE, help="Also write JUnit XML to this file.")
+@options.report_form("text", "markdown", "json", "html", "sarif", "junit")
+@options.report_files(".html, .md, .json, .sarif, .xml (JUnit) or .txt")
+@options.older_report_file("html")
+@options.older_report_file("markdown")
+@options.older_report_file("sarif")
+@options.older_report_file("junit")
 def review() -> None:
     """Compare objects with what they were: what changes, whether it fits, and what breaks.
 
@@ -100,18 +94,16 @@ def review() -> None:
       dra-infra review manifests/ --base origin/main --snapshot cluster.yaml
       dra-infra review charts/inference --values prod.yaml --base v1.4
       dra-infra review rendered/ --base-path rendered-main/
-      dra-infra review --base origin/main --html review.html --fail-on danger
+      dra-infra review --base origin/main --output review.html --fail-on danger
       dra-infra review infra/ --base origin/main --head head.json
 
     Exits with 0 when the gate is open, 1 when it is closed (--fail-on), 2 when there is no answer.
     """  # noqa: D301  (click reads the character)
 
 
-@options.command("dra_infra.cli.compile:run")
+@options.command("dra_infra.cli.compile:run", spell_anew=short_output)
 @options.reviewed_path
-@click.option(
-    "--output", "-o", metavar="FILE", type=options.FILE, default=Path("head.json"), help="File to write."
-)
+@click.option("--output", metavar="FILE", type=options.FILE, default=Path("head.json"), help="File to write.")
 @options.source_kind
 @options.values
 @options.stack

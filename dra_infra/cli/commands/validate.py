@@ -36,15 +36,11 @@ from dra_infra.cli import options
     "--as-group", "groups", metavar="GROUP", multiple=True, help="A group of that user; may be repeated."
 )
 @click.option("--strict", is_flag=True, help="Fail on advice too.")
-@click.option(
-    "--format",
-    "output",
-    metavar="FORM",
-    type=options.OneOf(["text", "json", "sarif", "junit", "github"]),
-    default="text",
-    help="text (on standard error), json, sarif, junit or github.",
+@options.report_form(
+    *("text", "json", "sarif", "junit", "github"),
+    text="text (on standard error), json, sarif, junit or github.",
 )
-@options.as_json
+@options.report_files(".json, .sarif, .xml (JUnit) or .txt")
 def validate() -> None:
     """Check manifests as the API server does, before it does, with what it should have warned about.
 
@@ -56,7 +52,7 @@ def validate() -> None:
       dra-infra validate claim.yaml --kubernetes 1.34 --strict
       dra-infra validate manifests/ --policies guardrails.yaml --as alice --as-group platform
       helm template chart | dra-infra validate - --gate DRAConsumableCapacity=true
-      dra-infra validate . --format sarif > findings.sarif
+      dra-infra validate . --output findings.sarif
 
     Exits with 0 when all is clean, 1 on problems, 2 on wrong usage or where there is no answer.
     """  # noqa: D301  (click reads the character)

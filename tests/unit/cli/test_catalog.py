@@ -10,14 +10,14 @@ from dra_infra.cli.catalog_sections import SECTIONS, NameNotKnownError
 from tests.warm_commands import warm
 
 
-def catalog(capsys, *words, as_json=False):
+def catalog(capsys, *words, form="text"):
     section, name = (*words, None, None)[:2]
-    assert run(section, name, as_json=as_json) == 0
+    assert run(section, name, form=form) == 0
     return capsys.readouterr().out
 
 
 def entries(capsys, *words):
-    answer = json.loads(catalog(capsys, *words, as_json=True))
+    answer = json.loads(catalog(capsys, *words, form="json"))
     assert answer["version"] == 1
     return answer["entries"]
 
@@ -131,7 +131,7 @@ def test_a_version_of_a_chart_tells_its_values(capsys):
 )
 def test_a_name_that_is_not_known_gets_the_nearest(words, near):
     with pytest.raises(NameNotKnownError) as caught:
-        run(*(*words, None)[:2], as_json=False)
+        run(*(*words, None)[:2], form="text")
     assert near in str(caught.value)
 
 
@@ -155,20 +155,20 @@ def test_help_has_examples_in_lines_of_their_own():
 
 
 def test_headings_of_systems_are_explained_beside_the_table(capsys):
-    assert run("systems", None, as_json=False) == 0
+    assert run("systems", None, form="text") == 0
     said = capsys.readouterr()
     assert "PROMISE: how" in said.err
     assert "PROMISE: how" not in said.out
 
 
 def test_raw_numbers_of_a_fleet_are_in_json_only(capsys):
-    assert run("fleets", "hgx-h100", as_json=False) == 0
+    assert run("fleets", "hgx-h100", form="text") == 0
     assert not {"pci", "fabric"} & set(capsys.readouterr().out.split())
-    assert run("fleets", "hgx-h100", as_json=True) == 0
+    assert run("fleets", "hgx-h100", form="json") == 0
     invented = json.loads(capsys.readouterr().out)["entries"]["hgx-h100"]["invented"]
     assert {"pci", "fabric"} <= set(invented)
 
 
 def test_a_machine_that_cannot_be_a_fleet_is_told_with_the_reason():
     with pytest.raises(NameNotKnownError, match="Standard_ND96isr_MI300X_v5 has AMD GPUs: ask for mi300x"):
-        run("machines", "Standard_ND96isr_MI300X_v5", as_json=False)
+        run("machines", "Standard_ND96isr_MI300X_v5", form="text")

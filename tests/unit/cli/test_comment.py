@@ -172,7 +172,7 @@ def test_no_answer_makes_a_secret_show_or_a_traceback(
                 account=None,
                 timeout=30.0,
                 dry_run=False,
-                as_json=True,
+                form="json",
             )
             out, err = capfd.readouterr()
             assert code == 2, (reply, out, err)

@@ -122,7 +122,8 @@ def test_a_word_that_is_none_of_a_choice_is_told_with_the_nearest(
 ):
     result = CliRunner().invoke(app, [command, option, f"{words[-1]}z"])
     assert result.exit_code == 2
-    assert f"Invalid value for '{option}': '{words[-1]}z' is none of {', '.join(words)}." in result.stderr
+    assert f"Invalid value for '{option}'" in result.stderr
+    assert f": '{words[-1]}z' is none of {', '.join(words)}." in result.stderr
     assert f"Did you mean '{words[-1]}'?" in result.stderr
 
 

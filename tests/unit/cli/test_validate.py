@@ -378,7 +378,7 @@ def test_the_same_input_gives_the_same_bytes_under_any_hash_seed(tmp_path: Path,
 def test_neither_pulumi_nor_grpc_nor_a_cluster_client_is_imported(broken: Path):
     program = (
         "import sys\nfrom dra_infra.cli.validate import run\n"
-        f"run([{str(broken)!r}], kubernetes=None, gates={{}}, serves=[], driver='newest', strict=False, output='text')\n"
+        f"run([{str(broken)!r}], kubernetes=None, gates={{}}, serves=[], driver='newest', strict=False, form='text')\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pulumi', 'grpc', 'kubernetes', 'httpx'}))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
