@@ -34,6 +34,9 @@ NODE_CLASS: Final = "EC2NodeClass"
 """A kind that says of the nodes of Karpenter's pools what these do not; alone it is no fleet."""
 OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
 """Keys of an entry of a file that tell of its nodes, beside hardware and driver."""
+_LONGEST_TERM_FILE: Final = 2**16
+"""Bytes; a longer file has no list of terms."""
+
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -251,6 +254,32 @@ def read_fleet_file(
         ),
     )
     return fleet, contents.pools
+
+
+def read_term_file(path: str) -> str:
+    """Return the terms of a file that has one on each line, as a text or as a YAML list, with commas between them.
+
+    Args:
+        path: The file.
+
+    Returns:
+        An empty text for any other file, and for one that cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(_LONGEST_TERM_FILE + 1).decode()
+    except (OSError, ValueError):
+        return ""
+    lines = [
+        line.partition("#")[0].strip().removeprefix("- ").strip().strip("\"'")
+        for line in content.splitlines()
+    ]
+    terms = [line.rstrip(",") for line in lines if line and line != "---"]
+    # Objects and described groups have colons or braces, and names begin with a letter.
+    is_terms = len(content) <= _LONGEST_TERM_FILE and all(
+        each[0].isalpha() and not set(":{}[]") & set(each) for each in terms
+    )
+    return ", ".join(terms) if is_terms else ""
 
 
 def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:

@@ -191,7 +191,7 @@ def _example_values(
     return {"partitions": partitions, "shareable": shareable}
 
 
-_TERM = re.compile(r"(?P<name>\S+)(?:\s+[x×]\s*(?P<count>\S+))?(?P<options>(?:\s+\S+)*)")  # noqa: RUF001  (people paste the sign)
+_TERM = re.compile(r"(?P<name>\S+)(?:\s+[xX×]\s*(?P<count>\S+))?(?P<options>(?:\s+\S+)*)")  # noqa: RUF001  (people paste the sign)
 
 _VALUED: Final = {
     "driver": "driver",

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
-from dra_infra.catalog.fleet_files import read_fleet_file
+from dra_infra.catalog.fleet_files import read_fleet_file, read_term_file
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
@@ -25,7 +25,7 @@ from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target
 MAX_DEVICES = 1_000_000
 """Most devices of a named fleet: what fits the memory of a laptop."""
 
-_FILE_ENDINGS = (".yaml", ".yml", ".json")
+_FILE_ENDINGS = (".yaml", ".yml", ".json", ".txt")
 _LAST_WITH_COUNTERS_BESIDE_DEVICES = "1.34"
 
 
@@ -46,8 +46,8 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str = NEWEST
 
     Args:
         text: Names with counts and options, `hgx-h100 x 4` or `a100-80gb x 2 mig=1g.10gb*7, a100-40gb x 3` (a name
-            without a count is one node or rack, equal terms add up), or the path of a YAML or JSON file: either Nodes,
-            ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes and node pools;
+            without a count is one node or rack, equal terms add up), or the path of a file with such terms, one on each
+            line, or of a YAML or JSON file: either Nodes, ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes and node pools;
             `docs/fleets.md` has all of it.
         kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
             newer. A file of Kubernetes objects is read as it is.
@@ -115,6 +115,9 @@ def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
 def _read(text: str, driver: str) -> tuple[Fleet, Sequence[Mapping[str, Any]]] | DescribedFleet:
     """A fleet of Kubernetes objects with those of its node pools, or what is said of one."""
     if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
+        if terms := read_term_file(text):
+            groups = read_terms(terms, driver=driver)
+            return DescribedFleet(", ".join(map(str, groups)), groups)
         read = read_fleet_file(text, is_pool)
         return read if isinstance(read, tuple) else read_described(read, text, driver=driver)
     groups = read_terms(text, driver=driver)

@@ -6,6 +6,7 @@ press of Tab is a process of its own (ADR 11); that is why the imports of comple
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -46,7 +47,7 @@ class LateCommand(click.Command):
             click.BadParameter: For `--snapshot` that is given twice.
         """
         if not ctx.resilient_parsing:
-            args = self._spell_anew(args) if self._spell_anew else args
+            args = self._join_fleets(self._spell_anew(args) if self._spell_anew else args)
             _, _, order = self.make_parser(ctx).parse_args(list(args))
             for each in order:
                 if each.name == "snapshot" and order.count(each) > 1:
@@ -54,6 +55,29 @@ class LateCommand(click.Command):
                         "is given twice, and one cluster is read; leave one out", ctx=ctx, param=each
                     )
         return super().parse_args(ctx, args)
+
+    def _join_fleets(self, words: Sequence[str]) -> list[str]:
+        """Return a command line whose fleets are one word each, as people forget the quotes: `--fleet hgx-h100 x 4`."""
+        spellings = {
+            spelling
+            for each in self.params
+            for spelling in each.opts
+            if isinstance(each, click.Option) and each.metavar == "FLEET"
+        }
+        joined: list[str] = []
+        given = list(words)
+        while given:
+            word = given.pop(0)
+            joined.append(word)
+            if word in spellings and given:
+                joined.append(given.pop(0))
+            elif word.partition("=")[0] not in spellings:
+                continue
+            while len(given) > 1 and given[0] in ("x", "X", "×") and given[1].rstrip(",").isdecimal():  # noqa: RUF001  (people paste the sign)
+                term = given[:2] if not given[1].endswith(",") else given[:3]
+                joined[-1] = " ".join([joined[-1], *term])
+                del given[: len(term)]
+        return joined
 
     def invoke(self, ctx: click.Context) -> int:
         """Do the work; returns the exit code.
@@ -150,6 +174,50 @@ class OneOf(click.Choice[str]):
         return f"{shortened(value)} is none of {', '.join(self.choices)}.{meant}"
 
 
+class Seconds(click.ParamType[float]):
+    """A time as seconds, `90`, or with units as Kubernetes writes it, `90s` or `1m30s`.
+
+    Args:
+        least: The shortest time, in seconds.
+    """
+
+    name = "seconds"
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds of *value*."""
+        text = str(value).strip()
+        match = _TIME.fullmatch(text)
+        if match is None or not text:
+            self.fail(f"{shortened(value)} is no time. Write seconds, or 90s, 5m or 1m30s.", param, ctx)
+        seconds = sum(float(match[unit] or 0) * length for unit, length in _UNITS.items())
+        if seconds < self._least:
+            self.fail(f"{shortened(value)} is less than {self._least:g} s.", param, ctx)
+        return seconds
+
+
+_UNITS: Final = {"hours": 3600, "minutes": 60, "seconds": 1}
+
+_TIME: Final = re.compile(
+    r"(?:(?P<hours>\d{1,6})h)?(?:(?P<minutes>\d{1,6})m)?(?:(?P<seconds>\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})s?)?"
+)
+
+
+def minor_of(
+    context: click.Context,  # noqa: ARG001  (click's signature)
+    parameter: click.Parameter,  # noqa: ARG001
+    value: str | None,
+) -> str | None:
+    """Return the minor of a version as clusters show it: `1.36` of `v1.36.2`, whose rules are those of its minor."""
+    match = _VERSION.fullmatch(value) if value else None
+    return match["minor"] if match else value
+
+
+_VERSION: Final = re.compile(r"v?(?P<minor>\d+\.\d+)(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]{1,80})?")
+
+
 def settings(
     context: click.Context,  # noqa: ARG001  (click's signature)
     parameter: click.Parameter,
@@ -216,7 +284,7 @@ provider = click.option(
 
 def seconds(default: float, text: str, *, least: float = 0.1) -> Callable[[FunctionT], FunctionT]:
     """The time limit `--timeout` of a command; *text* says for what."""
-    type_ = click.FloatRange(min=least)
+    type_ = Seconds(least)
     return click.option("--timeout", metavar="SECONDS", type=type_, default=default, help=text)
 
 
@@ -226,7 +294,11 @@ timeout = seconds(60.0, "How long the program may run.")
 def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
     """The minor of the cluster; *text* says what is taken where none is named."""
     return click.option(
-        "--kubernetes", "-k", metavar="MINOR", help=text, shell_complete=completer(complete_minors)
+        *("--kubernetes", "-k"),
+        metavar="MINOR",
+        callback=minor_of,
+        help=text,
+        shell_complete=completer(complete_minors),
     )
 
 

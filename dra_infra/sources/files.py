@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,27 @@ UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unre
 
 MAX_REFUSED: Final = 100
 """Parts of one file that are refused before the rest is left unread: it holds no manifests then."""
+
+_LANGUAGES: Final[Mapping[str, str]] = {
+    ".py": "a Python program",
+    ".ts": "a TypeScript program",
+    ".js": "a JavaScript program",
+    ".go": "a Go program",
+    ".cs": "a C# program",
+    ".java": "a Java program",
+    ".tf": "Terraform",
+    ".hcl": "HCL",
+    ".cue": "CUE",
+    ".jsonnet": "Jsonnet",
+    ".libsonnet": "Jsonnet",
+    ".k": "KCL",
+    ".pkl": "Pkl",
+    ".tpl": "a template",
+}
+"""Languages that are not read, by the end of a file's name."""
+
+_AS_PROGRAM: Final = "run it: dra-infra synth {folder} | dra-infra validate -"
+_RENDERED: Final = "pipe in the manifests that its own tool prints: ... | dra-infra validate -"
 
 _LOCKED: Final = "check who may read it, and enter its folders"
 _LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
@@ -226,8 +248,18 @@ def _meant(path: Path) -> str:
     # Without projects and their records, `validate` of one file starts faster.
     from dra_infra.program.project_files import nearest_path
 
+    if _is_address(path):
+        address = path.as_posix().replace(":/", "://", 1)
+        return (
+            f"nothing is fetched: curl -fsSL {shlex.quote(address)} | dra-infra validate -, or save it first"
+        )
     otherwise = "check what the link leads to" if os.path.islink(path) else "check the path"  # noqa: PTH114
     return nearest_path(path) or otherwise
+
+
+def _is_address(path: Path) -> bool:
+    # A path has no two slashes in a row.
+    return path.parts[:1] in (("http:",), ("https:",))
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -236,6 +268,10 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
+    if language := _LANGUAGES.get(Path(file).suffix):
+        hint = _AS_PROGRAM.format(folder=Path(file).parent.as_posix()) if file.endswith(".py") else _RENDERED
+        yield _problem(file, NOT_READ, f"is {language}, and what it makes is not in its text", hint)
+        return
     if data.startswith(_LFS_POINTER):
         hint = "run `git lfs pull`, or leave the file out of Git LFS"
         yield _problem(file, "lfs-pointer", "stands for a file that Git LFS did not fetch", hint, line=1)

@@ -109,7 +109,7 @@ def doctor() -> None:
 @click.option(
     "--timeout",
     metavar="SECONDS",
-    type=click.FloatRange(min=1),
+    type=options.Seconds(1),
     default=600.0,
     help="How long the pods may take to be gone.",
 )

@@ -38,6 +38,7 @@ from dra_infra.cli import options
     "-k",
     metavar="MINOR",
     default="1.37",
+    callback=options.minor_of,
     help="Kubernetes of the cluster, 1.34 to 1.37.",
     shell_complete=options.completer(options.complete_minors),
 )
