@@ -186,7 +186,9 @@ def _read(file: Path) -> Mapping[str, Any]:
         raise bad_kubeconfig(file, error.strerror or str(error)) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # The parser's message quotes the line, which may hold a token.
-        raise bad_kubeconfig(file, "it is not YAML") from error
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise bad_kubeconfig(file, f"it is not YAML{place}") from error
     if not isinstance(found, Mapping):
         raise bad_kubeconfig(file, "it is no mapping with clusters, contexts and users")
     return found

@@ -44,6 +44,13 @@ class Answer:
         return text if isinstance(text, str) else self.body[:200].decode("utf-8", "replace")
 
 
+def name_content(body: bytes) -> str:
+    """Return what an answer is that is not JSON, for a message."""
+    if body.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
+        return "an HTML page, as a proxy or a page to log in does"
+    return "what is not JSON"
+
+
 class Session:
     """Requests to one API server.
 
@@ -101,7 +108,7 @@ class Session:
         try:
             return 200, read_foreign_json(answer.body)
         except ForeignJsonError as error:
-            raise strange_answer(self.account.server, path, "what is not JSON") from error
+            raise strange_answer(self.account.server, path, name_content(answer.body)) from error
 
     @contextmanager
     def lines(

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from dra_infra.client.kinds import TAINT_RULES
 from dra_infra.client.kubeconfig import Account
 from dra_infra.client.refusals import shorten, strange_answer
-from dra_infra.client.session import Answer
+from dra_infra.client.session import Answer, name_content
 from dra_infra.client.transport import Transport
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
@@ -85,7 +85,7 @@ class TaintRules:
         try:
             found = read_foreign_json(answer.body)
         except ForeignJsonError as error:
-            raise strange_answer(self._account.server, path, "what is not JSON") from error
+            raise strange_answer(self._account.server, path, name_content(answer.body)) from error
         if answer.status not in (200, 201, 202) or not isinstance(found, dict):
             raise strange_answer(self._account.server, path, f"{answer.status} {answer.message}")
         return found

@@ -8,6 +8,7 @@ Who asks is for the account to say. Connections use the API server's certificate
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 import ssl
 import tempfile
@@ -248,7 +249,7 @@ class Transport:
                     raise too_large(self.account.server, path, why)
             return bytes(content)
         except (HTTPError, OSError) as error:
-            raise unreachable(self.account.server, str(_innermost(error))) from error
+            raise unreachable(self.account.server, _reason_of(error)) from error
         finally:
             # The traceback of an error has this frame, and who tries again keeps the error until then.
             content.clear()
@@ -305,7 +306,7 @@ class Transport:
         except (HTTPError, OSError, ValueError) as error:
             if isinstance(reason := _innermost(error), ssl.SSLCertVerificationError):
                 raise untrusted(self.account.server, str(reason)) from error
-            raise unreachable(self.account.server, str(reason)) from error
+            raise unreachable(self.account.server, _reason_of(error)) from error
 
     def _connections(self) -> urllib3.PoolManager:
         """Connections with the certificates that are there now; a new token needs no new ones.
@@ -332,6 +333,14 @@ def read_retry_after(retry_after: str | None) -> float:
     """Seconds that a server's Retry-After says; 0 for none, and for a date, which proxies write by clocks of their own."""
     digits = (retry_after or "").strip()
     return float(digits) if digits.isascii() and digits.isdigit() else 0.0
+
+
+def _reason_of(error: BaseException) -> str:
+    """Return why nothing came, without the names of Python classes that urllib3 puts before it."""
+    return _OF_CLASS.sub("", str(_innermost(error)))
+
+
+_OF_CLASS: Final = re.compile(r"^<?[\w.]+(?:\(host=[^)]{0,300}\)| object at 0x[0-9a-f]+)>?: ")
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -196,3 +196,38 @@ def test_json_that_nothing_could_be_done_with_is_no_answer(server: Server, body:
 def test_half_of_a_character_pair_becomes_what_go_makes_of_it(server: Server) -> None:
     server.says("/x", (200, b'{"\\ud800": ["\\udc00", "\\ud83d\\ude00"]}'))
     assert server.session().get_json("/x") == (200, {"\ufffd": ["\ufffd", "\U0001f600"]})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"<!DOCTYPE html><title>Sign in</title>", "an HTML page, as a proxy or a page to log in does"),
+        (b"\n <HTML><body>", "an HTML page, as a proxy or a page to log in does"),
+        (b"nothing", "what is not JSON"),
+        (b"", "what is not JSON"),
+    ],
+)
+def test_a_page_to_log_in_is_called_one(body: bytes, words: str) -> None:
+    length = f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode()
+    with saying(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", length, body) as asking:
+        server = asking.account.server
+        assert refusal(lambda: asking.get_json("/x")) == (
+            "cluster-answer",
+            f"{server} answers /x with {words}",
+        )
+
+
+def test_no_message_names_a_class_of_python() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    _, message = refusal(lambda: Session(Account(name="n", server=server), {}).get_json("/x"))
+    assert message.startswith(f"{server} does not answer: Failed to establish a new connection")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        asking = Session(Account(name="n", server=server), {})
+        _, message = refusal(lambda: asking.lines("/x", {}, seconds=0.2).__enter__())
+    # Whichever of the two clocks is first.
+    assert message.removeprefix(f"{server} does not answer: ") in (
+        "an answer is not complete after 0.2 s",
+        "Read timed out. (read timeout=0.2)",
+    )

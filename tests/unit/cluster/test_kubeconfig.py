@@ -104,6 +104,15 @@ def test_a_kubeconfig_that_says_too_little_is_refused(tmp_path: Path, document: 
     assert str(file) in text
 
 
+def test_a_kubeconfig_that_is_no_yaml_is_refused_with_the_place_and_without_its_text(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("users:\n- name: a\n  user: {token: secret-9f3a]\n")
+    code, text = refusal(file)
+    assert code == "kubeconfig-unreadable"
+    assert "it is not YAML at line 3, column 28" in text
+    assert "9f3a" not in text
+
+
 def test_a_file_that_is_not_there_and_none_at_all_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none")[0] == "kubeconfig-unreadable"
     assert refusal(None, HOME=str(tmp_path))[0] == "kubeconfig-unreadable"
