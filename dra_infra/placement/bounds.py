@@ -382,7 +382,12 @@ def find_bounds(
         if not plan.uses_devices:
             continue
         entries = tuple(each for each in plan.entries if not each.shared or users[each.object] < 2)
-        is_tied = is_tied or len(entries) < len(plan.entries)
+        if len(entries) < len(plan.entries):
+            is_tied = True
+            if free.may_abort_anywhere(plan):
+                # The states below do not have the shared claims, so they do not show such an error.
+                why = f"an error on a device may end the attempt of {workload.owner}, which shares a claim"
+                return Halted(why, is_aborted=True)
         own = replace(plan.shape, near=(), apart=(), spread=(), ports=(), key=f"alone {plan.shape.key}")
         alone.append((workload, replace(plan, entries=entries, shape=own if keeps else _ALONE)))
     states = find_states(free, alone, is_late, limit, may_cut=may_cut)

@@ -6,20 +6,26 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from dra_infra.placement.demand import PodPlan
-from dra_infra.placement.free_fleet import FreeAnswer, FreeFleet
+from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.placement import NodePlacement
 
 
 class CandidateNodes(Sequence[NodePlacement]):
-    """The nodes that can take one pod, in order of name; compares like a tuple."""
+    """The nodes that can take one pod, in order of name; compares like a tuple.
 
-    def __init__(self, free: FreeFleet, plan: PodPlan, answer: FreeAnswer) -> None:
+    Args:
+        free: The fleet.
+        plan: The pod.
+        nodes: Numbers of the nodes.
+    """
+
+    def __init__(self, free: FreeFleet, plan: PodPlan, nodes: Sequence[int]) -> None:
         self._free = free
         self._plan = plan
-        self._answer = answer
+        self._nodes = nodes
 
     def __len__(self) -> int:
-        return len(self._answer.candidates)
+        return len(self._nodes)
 
     @overload
     def __getitem__(self, index: int) -> NodePlacement: ...
@@ -29,11 +35,11 @@ class CandidateNodes(Sequence[NodePlacement]):
 
     def __getitem__(self, index: int | slice) -> NodePlacement | tuple[NodePlacement, ...]:
         if isinstance(index, slice):
-            return tuple(self._free.placement_on(node, self._plan) for node in self._answer.candidates[index])
-        return self._free.placement_on(self._answer.candidates[index], self._plan)
+            return tuple(self._free.placement_on(node, self._plan) for node in self._nodes[index])
+        return self._free.placement_on(self._nodes[index], self._plan)
 
     def __iter__(self) -> Iterator[NodePlacement]:
-        return (self._free.placement_on(node, self._plan) for node in self._answer.candidates)
+        return (self._free.placement_on(node, self._plan) for node in self._nodes)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -47,7 +53,7 @@ class CandidateNodes(Sequence[NodePlacement]):
     @property
     def names(self) -> list[str]:
         """The names alone, for which no devices are searched."""
-        return [self._free.cluster.nodes[node].name for node in self._answer.candidates]
+        return [self._free.cluster.nodes[node].name for node in self._nodes]
 
 
 def name_nodes(nodes: Sequence[NodePlacement]) -> list[str]:

@@ -17,14 +17,22 @@ from typing import Any, Final
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import Inventory
 from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
 from dra_infra.kubernetes.api.dropping import drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimSpec
+from dra_infra.kubernetes.api.resource_claim import (
+    AllocationResult,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import (
     Allocated,
@@ -36,8 +44,8 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
+from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, choose_variant
 from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
@@ -134,18 +142,43 @@ class Cluster:
         return Aborted(outcome.text, outcome.crashes)
 
     def may_abort(self, node: int, demands: Sequence[Demand]) -> bool:
-        """True where a request has no value on some device of a node, which ends any attempt that comes to this device."""
+        """True if something on a node may end an attempt that comes to it: a device without a value, or a request for all devices."""
         classes = {each.metadata.name: each for each in _classes(demands)}
-        requests = [each for claim in _claims(demands) for each in claim.spec.devices.requests or ()]
-        try:
-            for leaf in (leaf for each in requests for _, _, leaf in each.leaves):
-                if leaf.derived_attributes:
+        pools = self.pools(node)
+        if any(pool.invalid for pool in pools):
+            return True
+        for claim in _claims(demands):
+            devices = claim.spec.devices
+            for leaf in (leaf for each in devices.requests or () for _, _, leaf in each.leaves):
+                # All devices that match have to satisfy the constraints, be complete and be few enough.
+                if leaf.allocation_mode == "All" and (
+                    devices.constraints
+                    or any(pool.is_incomplete for pool in pools)
+                    or sum(len(pool.devices) for pool in pools) > MAX_RESULTS
+                ):
                     return True
                 selectors = (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))
-                for pool in self.pools(node):
-                    for device in (*pool.devices, *pool.elsewhere):
-                        passes(selectors, "", device, self._evaluator, self._variant)
-        except AllocationError:
+                if leaf.derived_attributes or self._has_error(pools, leaf, selectors):
+                    return True
+        return False
+
+    def _has_error(
+        self,
+        pools: Sequence[Pool],
+        leaf: ExactDeviceRequest | DeviceSubRequest,
+        selectors: Sequence[DeviceSelector],
+    ) -> bool:
+        """True if the selectors, or the capacity of a request, have no value on some device."""
+        consumes = self._variant.features.consumable_capacity
+        if consumes and self._variant.has(Quirk.CAPACITY_OF_ANOTHER) and leaf.count != 1:
+            # The scheduler panics at a device whose number in the request is beyond the devices of its slice.
+            return True
+        requested = leaf.capacity.requests if leaf.capacity else None
+        try:
+            for device in (each for pool in pools for each in (*pool.devices, *pool.elsewhere)):
+                if passes(selectors, "", device, self._evaluator, self._variant) and consumes:
+                    fits(requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant)
+        except (AllocationError, CapacityError):
             return True
         return False
 

@@ -234,6 +234,9 @@ class PodPlan:
     _at: dict[tuple[str, ...], PodPlan] = field(
         default_factory=dict, init=False, repr=False, hash=False, compare=False
     )
+    _search_key: list[tuple[object, ...]] = field(
+        default_factory=list, init=False, repr=False, hash=False, compare=False
+    )
 
     @property
     def uses_devices(self) -> bool:
@@ -243,10 +246,13 @@ class PodPlan:
     @property
     def search_key(self) -> tuple[object, ...]:
         """Equal for pods with the same answer where no other pods decide."""
-        demands = tuple((entry.demand, entry.shared) for entry in self.entries)
-        extended = () if self.extended is None else self.at({}).entries[len(self.entries) :]
-        more = tuple(entry.demand for entry in extended)
-        return demands, more, tuple(self.requests.items()), self.filter_key
+        # Every placement of a pod asks for it.
+        if not self._search_key:
+            demands = tuple((entry.demand, entry.shared) for entry in self.entries)
+            extended = () if self.extended is None else self.at({}).entries[len(self.entries) :]
+            more = tuple(entry.demand for entry in extended)
+            self._search_key.append((demands, more, tuple(self.requests.items()), self.filter_key))
+        return self._search_key[0]
 
     def at(self, offered: Amounts) -> PodPlan:
         """The plan on a node that offers so much: what devices stand for there is asked of them, and not of the node."""

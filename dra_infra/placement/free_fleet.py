@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,7 @@ class FreeAnswer:
     """The nodes for one pod while nothing else runs: those that can take it, and the others by what refuses it.
 
     Args:
-        candidates: Nodes that can take it, in order.
+        taking: Nodes with room and devices for it, in order.
         refused: Nodes that the filters refuse, by text.
         apart: Nodes from which running pods keep it off, by text.
         short: Nodes with too little of a resource, by resource and what the node has.
@@ -51,7 +51,7 @@ class FreeAnswer:
         halted: Nodes at which the answer ends, by shape.
     """
 
-    candidates: list[int] = field(default_factory=list)
+    taking: list[int] = field(default_factory=list)
     refused: dict[str, Tally] = field(default_factory=dict)
     apart: dict[str, Tally] = field(default_factory=dict)
     short: dict[tuple[str, int], Tally] = field(default_factory=dict)
@@ -61,10 +61,20 @@ class FreeAnswer:
     halted: dict[Hashable, tuple[Halt, Tally]] = field(default_factory=dict)
 
     @property
+    def is_aborted(self) -> bool:
+        """True where an error on a node ends the attempt of a pod that may go to several nodes."""
+        return any(isinstance(halt, Aborted) for halt, _ in self.halted.values())
+
+    @property
+    def candidates(self) -> Sequence[int]:
+        """Nodes that can take a pod which may go to several nodes; none if an error on one of them ends the attempt."""
+        return () if self.is_aborted else self.taking
+
+    @property
     def eligible(self) -> int:
         """How many nodes the filters let through."""
         return (
-            len(self.candidates)
+            len(self.taking)
             + sum(tally.count for group in self._left_out for tally in group.values())
             + sum(tally.count for _, tally in self.halted.values())
         )
@@ -132,6 +142,7 @@ class FreeFleet:
         self._refusals: dict[str, list[str]] = {}
         self._answers: dict[tuple[object, ...], FreeAnswer] = {}
         self._capacities: dict[tuple[object, ...], Capacity] = {}
+        self._may_abort: dict[tuple[object, ...], bool] = {}
 
     @property
     def in_use(self) -> InUse:
@@ -154,8 +165,37 @@ class FreeFleet:
         return *plan.search_key, plan.shape.key
 
     def may_abort(self, plan: PodPlan, node: int) -> bool:
-        """True where an error on a device may end the attempt of a pod on a node, in some state of it."""
+        """True if an error on a device may end the attempt of a pod on a node, in some state of the node."""
         return self.cluster.may_abort(node, _demands(plan.at(self.cluster.offered[node])))
+
+    def find_abort(self, state: ClusterState, plan: PodPlan, nodes: Iterable[int]) -> Aborted | None:
+        """Return the error on one of the nodes that ends the attempt of a pod; None if there is none.
+
+        The scheduler tries a pod on all nodes that its filters let through. An error on one of them ends the attempt,
+        even if other nodes can take the pod.
+
+        Args:
+            state: The fleet with the pods placed so far.
+            plan: The pod.
+            nodes: The nodes that the pod may go to.
+        """
+        if not self.may_abort_anywhere(plan):
+            return None
+        outcomes = (state.attempt(plan, node) for node in nodes)
+        return next((outcome for outcome in outcomes if isinstance(outcome, Aborted)), None)
+
+    def may_abort_anywhere(self, plan: PodPlan) -> bool:
+        """True if an error on a node may end the attempt of a pod, in some state of the node."""
+        key = plan.search_key
+        known = self._may_abort.get(key)
+        if known is None:
+            kinds = {
+                self._kind(plan, node): node
+                for node, refusal in enumerate(self.refusals(plan))
+                if not refusal
+            }
+            known = self._may_abort[key] = any(self.may_abort(plan, node) for node in kinds.values())
+        return known
 
     def attempt(self, plan: PodPlan, node: int) -> Outcome:
         """Searches a node for the claims of a pod while nothing else runs."""
@@ -215,9 +255,6 @@ class FreeFleet:
                 answer.apart.setdefault(apart, Tally()).add(node)
                 continue
             self._try(answer, plan.at(self.cluster.offered[node]), node)
-        if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
-            # An error on one node ends the attempt for the pod, whatever the others say.
-            answer.candidates.clear()
         return answer
 
     def _try(self, answer: FreeAnswer, plan: PodPlan, node: int) -> None:
@@ -237,7 +274,7 @@ class FreeFleet:
             if costs:
                 answer.costly.setdefault(costs, Tally()).add(node)
             else:
-                answer.candidates.append(node)
+                answer.taking.append(node)
         elif isinstance(outcome, Impossible):
             used = self._in_use.of(node)
             if used != FREE and isinstance(self.attempts.attempt(node, demands, self._nothing), Chosen):
@@ -350,6 +387,11 @@ class FreeFleet:
                 gone.add(node)
             else:
                 return pods, None
+            usable_nodes = (
+                other for other in state.open_nodes(plan, left) if usable is None or other in usable
+            )
+            if error := self.find_abort(state, plan, usable_nodes):
+                return pods, error
             state.commit(plan, node, outcome)
             pods += 1
             if plan.shape.only_fills:
@@ -407,6 +449,8 @@ class FirstFit:
             self._on_attempt()
             outcome = self.state.attempt(plan, node)
             if isinstance(outcome, Chosen):
+                if self._free.find_abort(self.state, plan, self._open_nodes(plan)):
+                    return None
                 if key is not None:
                     self._starts[key] = node
                 return PlacedPod(node, outcome, self.state.commit(plan, node, outcome))
@@ -415,6 +459,14 @@ class FirstFit:
         if key is not None:
             self._starts[key] = len(refusals)
         return None
+
+    def _open_nodes(self, plan: PodPlan) -> Iterator[int]:
+        """Yield the nodes that the filters, shared claims and other pods leave open to the pod."""
+        refusals = self._free.refusals(plan)
+        usable = self.state.nodes_for(plan)
+        for node in self.state.open_nodes(plan, range(len(refusals))):
+            if not refusals[node] and (usable is None or node in usable):
+                yield node
 
     def place_on_each(self, plan: PodPlan) -> Iterator[PlacedPod]:
         """Place a pod of a DaemonSet on each node that takes it."""

@@ -278,9 +278,7 @@ def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacemen
     for number in in_order(workloads):
         each = workloads[number]
         plan = workloads[number].plan
-        if isinstance(plan, Undecided) or (
-            plan.uses_devices and not free.answer(plan_alone(each, plan)).candidates
-        ):
+        if isinstance(plan, Undecided) or (plan.uses_devices and not _has_nodes(free, each, plan)):
             placed[number] = ()
         else:
             placed[number] = tuple(_place(fit, plan, each.replicas))
@@ -289,6 +287,12 @@ def _place_once(free: FreeFleet, workloads: Sequence[Workload]) -> JointPlacemen
     arrived = ((workloads[number].owner, pod.node) for number, pods in placed.items() for pod in pods)
     order = Order.of(arrived, left)
     return JointPlacement([placed[number] for number in range(len(workloads))], fit.state.in_use, order)
+
+
+def _has_nodes(free: FreeFleet, workload: Workload, plan: PodPlan) -> bool:
+    """True if a node of the otherwise free fleet takes a pod; for a DaemonSet, an error on another node does not count."""
+    answer = free.answer(plan_alone(workload, plan))
+    return bool(answer.taking if workload.replicas is None else answer.candidates)
 
 
 def _place(fit: FirstFit, plan: PodPlan, replicas: int | None) -> Iterator[NodePlacement]:
@@ -305,5 +309,5 @@ def _place(fit: FirstFit, plan: PodPlan, replicas: int | None) -> Iterator[NodeP
 
 def count_daemons(free: FreeFleet, plan: PodPlan) -> Capacity:
     """How many of the nodes that a DaemonSet goes to take its pod on the otherwise free fleet."""
-    placed = sum(1 for _ in FirstFit(free).place_on_each(plan)) if free.answer(plan).candidates else 0
+    placed = sum(1 for _ in FirstFit(free).place_on_each(plan)) if free.answer(plan).taking else 0
     return Capacity(placed, placed)

@@ -82,6 +82,10 @@ class Player:
         while progress:
             # Pods that want to be near others find a node behind these.
             progress = sum(self._place_all(which) for which in range(len(self._pods))) > 0
+        return self.stop()
+
+    def stop(self) -> Order:
+        """Return the order with the pods that have arrived so far; all others wait."""
         nodes = self._free.cluster.nodes
         return Order.of(
             ((owner, nodes[node].name) for owner, node in self._arrived),
@@ -290,4 +294,5 @@ def _replay(free: FreeFleet, pods: Sequence[EqualPods], place: _Place) -> Order:
     player = Player(free, pods)
     for which, node in place.arrivals:
         player.arrive(which, node)
-    return player.finish()
+    # No other pod finds a node here. First fit might place one although an error on another node ends its attempt.
+    return player.stop()

@@ -181,7 +181,7 @@ class _Scheduler:
             owner=workload.owner,
             replicas=replicas,
             verdict=verdict,
-            nodes=CandidateNodes(self.free, plan, answer),
+            nodes=CandidateNodes(self.free, plan, answer.taking if daemon else answer.candidates),
             more_pods=max(left, 0) if verdict == "fits" and not daemon else 0,
             reasons=(*reasons, *_tell_autoscaled(workload, min(room, most_used))),
             unmodelled=workload.unmodelled,
@@ -322,7 +322,7 @@ def _judge(
     answer: FreeAnswer, capacity: Capacity, replicas: int, *, daemon: bool
 ) -> tuple[FitVerdict, tuple[Reason, ...]]:
     """The verdict, and the reasons that are about all pods of the workload rather than about nodes."""
-    if any(isinstance(halt, Aborted) for halt, _ in answer.halted.values()):
+    if answer.is_aborted:
         return "does-not-fit", ()
     if answer.halted:
         return "not-decided", ()

@@ -158,7 +158,48 @@ def racks(random: Random) -> Scenario:
     )
 
 
-PLATFORMS: Final[tuple[Callable[[Random], Scenario], ...]] = (crowded, crowded_zones, zoned, mixed, racks)
+def ending_attempts(random: Random) -> Scenario:
+    """Nodes on which an error ends the attempt of a pod that another node could take: a constraint on all devices, an attribute that is missing."""
+    nodes = [node(f"n{number}", cpu="4") for number in range(random.choice((2, 3)))]
+    slices = [
+        local(
+            each["metadata"]["name"],
+            [
+                device(
+                    f"g{index}",
+                    attributes={
+                        "model": random.choice(("a", "a", "b")),
+                        **random.choice(({}, {"size": 1}, {"size": 1})),
+                    },
+                )
+                for index in range(random.randint(1, 2))
+            ],
+        )
+        for each in nodes
+    ]
+    same = [{"matchAttribute": f"{DRIVER}/model"}]
+    objects = (
+        template("one", claim_spec(exactly("r", "gpu"))),
+        template("same", claim_spec(exactly("r", "gpu", allocationMode="All"), constraints=same)),
+        template("sized", claim_spec(exactly("r", "gpu", f"device.attributes['{DRIVER}'].size == 1"))),
+    )
+    pods = [
+        pod(f"p{number}", templates=[random.choice(("one", "same", "same", "sized"))])
+        for number in range(random.randint(2, 4))
+    ]
+    return Scenario(
+        name="ending attempts", fleet=(gpus(), *nodes, *slices), objects=objects, pods=tuple(pods)
+    )
+
+
+PLATFORMS: Final[tuple[Callable[[Random], Scenario], ...]] = (
+    crowded,
+    crowded_zones,
+    zoned,
+    mixed,
+    racks,
+    ending_attempts,
+)
 
 
 def _sizes() -> tuple[Manifest, ...]:
