@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import (
     AUTONAMED,
@@ -271,7 +272,7 @@ def _masked_program(
 
 def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask) -> ProgramObject:
     # Most objects of a change are as they were.
-    same = former is not None and former[0] == each.manifest
+    same = former is not None and is_same_json(former[0], each.manifest)
     manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
     urn = _masked_urn(each.urn, mask)
     component = mask.text(each.component)

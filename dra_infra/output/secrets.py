@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN, Marker, is_marker, plain_text
 from dra_infra.output.secret_commands import ITEM
 from dra_infra.output.secret_names import (
@@ -413,4 +414,4 @@ def _secret_field(values: Any, former: Any) -> Any:
 
 
 def _marker(value: Any, former: Any) -> str:
-    return CHANGED_SECRET if former is not _MISSING and former != value else SECRET
+    return SECRET if former is _MISSING or is_same_json(former, value) else CHANGED_SECRET

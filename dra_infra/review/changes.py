@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.output.wording import join_words
@@ -209,7 +210,7 @@ def find_replacing(before: ProgramObject, after: ProgramObject, asked: ResourceO
         return ()
     # The engine was told to replace the object when the text of this field changes, whatever the server makes of it.
     replaced = "spec" if is_claim_kind(after.manifest) else "spec.resourceClaims"
-    return _differing(before, after, replaced)
+    return () if is_same_json(*_sides(before, after, replaced)) else (replaced,)
 
 
 def _find_replaced_by_provider(before: ProgramObject, after: ProgramObject) -> tuple[str, ...]:
@@ -228,11 +229,14 @@ def _find_refused_fields(
     if after.chart or after.replacement == "in-place" or group_of(after.manifest) == "resource.k8s.io":
         old, new = without_noise(before.manifest), without_noise(after.manifest)
         return find_immutable_fields(old, new, after.target.releases if after.target else releases)
-    return _differing(before, after, "spec.resourceClaims") if after.ref.kind == "Pod" else ()
+    field = "spec.resourceClaims"
+    if after.ref.kind != "Pod" or is_same_value(*_sides(before, after, field)):
+        return ()
+    return (field,)
 
 
-def _differing(before: ProgramObject, after: ProgramObject, field: str) -> tuple[str, ...]:
-    return (field,) if get_field(before.manifest, field) != get_field(after.manifest, field) else ()
+def _sides(before: ProgramObject, after: ProgramObject, field: str) -> tuple[Any, Any]:
+    return get_field(before.manifest, field), get_field(after.manifest, field)
 
 
 def _order(

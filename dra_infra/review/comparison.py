@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.kubernetes.api.equality import is_same_value
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -231,7 +232,7 @@ def _rolls(change: Change, base: ProgramIndex, head: ProgramIndex) -> bool:
     if change.action != "changed" or change.ref.kind not in ROLLING_KINDS:
         return False
     old, new = base.pods.get(change.ref), head.pods.get(change.ref)
-    return old is not None and new is not None and bool(new.claims) and old.spec != new.spec
+    return old is not None and new is not None and bool(new.claims) and not is_same_value(old.spec, new.spec)
 
 
 def _exchanges(
@@ -246,7 +247,9 @@ def _exchanges(
     old, new = base.get(change.before.ref, ()), head.get(change.ref, ())
     specs = [{each.owner.part: each.spec for each in side} for side in (old, new)]
     fields = [kind.find_changed_by(each.manifest) for each in (change.before, change.object)]
-    return any(each.claims for each in (*old, *new)) and (specs[0] != specs[1] or fields[0] != fields[1])
+    return any(each.claims for each in (*old, *new)) and not (
+        is_same_value(*specs) and is_same_value(*fields)
+    )
 
 
 def _index_others(running: Running, own: frozenset[ObjectRef]) -> ProgramIndex:

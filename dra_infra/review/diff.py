@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml as pyyaml
 
 from dra_infra.documents import yaml
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.kubernetes.api.manifests import as_shown
 from dra_infra.output.secrets import is_secret, without_secret_data
 
@@ -164,7 +165,7 @@ def diff_manifests(
     Both sides are written in the canonical order of keys and without noise, so that only a difference of meaning shows.
     Values of Secrets never show, only that they change.
     """
-    if before == after:
+    if is_same_json(before, after):
         return ()
     before, after = mask_secrets(before, after)
     old, new = (_lines(None if side is None else without_noise(side)) for side in (before, after))

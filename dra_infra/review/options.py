@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from dra_infra.errors import Problem
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.resource_options import NO_OPTIONS, STACK_TYPE, ResourceOptions, match_by_alias
@@ -191,7 +192,7 @@ def describe_options(
 
 def _describe_ignored(head: Program, meant: Program) -> Iterator[tuple[str, str]]:
     for sent, written in zip(head.objects, meant.objects, strict=True) if head is not meant else ():
-        if sent.manifest != written.manifest:
+        if not is_same_json(sent.manifest, written.manifest):
             old, new = without_noise(sent.manifest), without_noise(written.manifest)
             texts = head.options[sent.urn].ignore_changes
             paths = ((text, parse_path(text)) for text in texts)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.equality import is_same_json
+
 Path = tuple[str | int, ...]
 _STEP: Final = re.compile(r'\.?\["((?:[^"\\]|\\.)*)"\]|\.?\[(\d+|\*)\]|\.?([^.\[\]]+)')
 _MISSING: Final = object()
@@ -77,7 +79,7 @@ def _reset_field(key: str, rest: Path, before: Any, after: dict[str, Any]) -> No
 
 def differ_at(path: Path, before: Any, after: Any) -> bool:
     """Return whether two values differ at or below *path*, of which `*` is every field and item."""
-    if before == after:
+    if is_same_json(before, after):
         return False
     if not path:
         return True

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.decoding import can_decode
+from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import Marker
 from dra_infra.kubernetes.api.metadata import group_of
@@ -93,12 +94,12 @@ def find_replacing_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -
     group = group_of(after)
     kind = str(after.get("kind", ""))
     fields = (*_METADATA, *_REPLACING.get((group, kind), ()))
-    changed = [path for path in fields if get_field(before, path) != get_field(after, path)]
+    changed = [path for path in fields if not is_same_json(get_field(before, path), get_field(after, path))]
     if (group, kind) == ("", "Pod"):
         old, new = before.get("spec"), after.get("spec")
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             changed.extend(_find_pod_fields(old, new))
-        elif old != new:
+        elif not is_same_json(old, new):
             changed.append("spec")
     return tuple(changed)
 
@@ -110,7 +111,7 @@ def is_claim_kind(manifest: Mapping[str, Any]) -> bool:
 
 def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted({*before, *after} - _POD_FIELDS_KEPT):
-        if before.get(name) != after.get(name):
+        if not is_same_json(before.get(name), after.get(name)):
             yield f"spec.{name}"
     for name in ("containers", "initContainers"):
         pairs = zip(*(_containers(side.get(name)) for side in (before, after)), strict=False)
@@ -118,7 +119,7 @@ def _find_pod_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> Ite
             yield from (
                 f"spec.{name}[{index}].{field}"
                 for field in _CONTAINER_FIELDS
-                if old.get(field) != new.get(field)
+                if not is_same_json(old.get(field), new.get(field))
             )
 
 
@@ -212,7 +213,7 @@ def _find_refused_by_server(
     )
     if not verdicts or any(verdict.status == "bad-request" for verdict in verdicts):
         # It may hold a value that is only known after `pulumi up`: the spec counts as it is written.
-        same = not is_claim_kind(after) or get_field(before, "spec") == get_field(after, "spec")
+        same = not is_claim_kind(after) or is_same_value(get_field(before, "spec"), get_field(after, "spec"))
         return () if same else ("spec",)
     errors = (error for verdict in verdicts for error in verdict.errors)
     return tuple(dict.fromkeys(error.path for error in errors if error.rule in _IMMUTABLE_RULES))
@@ -228,7 +229,7 @@ def _find_immutable_pod_fields(before: Mapping[str, Any], after: Mapping[str, An
 
 def _differs(old: Any, new: Any) -> bool:
     # What is only known later may turn out to be the same.
-    return bool(old != new and not _is_unknown(old) and not _is_unknown(new))
+    return not (is_same_value(old, new) or _is_unknown(old) or _is_unknown(new))
 
 
 def _is_unknown(value: Any) -> bool:

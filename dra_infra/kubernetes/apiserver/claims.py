@@ -15,6 +15,7 @@ from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_COST, MAX_FIRST_AVAILABLE, MAX_ITEMS
 from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.record_equality import are_lists_equal
 from dra_infra.kubernetes.api.resource_claim import (
     DerivedAttribute,
     DeviceClaim,
@@ -382,9 +383,9 @@ def check_class(
     spec: DeviceClassSpec, release: Release, *, old: DeviceClassSpec | None = None
 ) -> Iterator[FieldError]:
     """Check the spec of a class; a list that equals the *old* one as a whole is not checked anew."""
-    stored = old is not None and (spec.selectors or []) == (old.selectors or [])
+    stored = old is not None and are_lists_equal(spec.selectors, old.selectors)
     yield from check_selectors(spec.selectors, "spec.selectors", release, stored=stored)
-    unchanged = old is not None and (spec.config or []) == (old.config or [])
+    unchanged = old is not None and are_lists_equal(spec.config, old.config)
     yield from check_items(
         spec.config,
         "spec.config",

@@ -22,7 +22,7 @@ from dra_infra.kubernetes.api.limits import (
     MAX_VALUES,
     max_taints,
 )
-from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api.record_equality import are_lists_equal, are_maps_equal
 from dra_infra.kubernetes.api.resource_slice import (
     Device,
     DeviceAttribute,
@@ -223,11 +223,11 @@ def check_device(device: Device, path: str, context: SliceContext) -> Iterator[F
     yield from malformed("device.name", f"{path}.name", device.name, names.dns_label(device.name))
     yield from _check_number_of_entries(device, path, release)
     yield from _check_attributes(device.attributes, f"{path}.attributes", release)
-    if release.number < 37 or old is None or not _same_capacity(old, device):
+    if release.number < 37 or old is None or not are_maps_equal(old.capacity, device.capacity):
         yield from check_capacities(
             device.capacity, f"{path}.capacity", release, is_shareable=bool(device.allow_multiple_allocations)
         )
-    if release.number < 35 or old is None or not _same_taints(old, device):
+    if release.number < 35 or old is None or not are_lists_equal(old.taints, device.taints):
         yield from check_items(
             device.taints,
             f"{path}.taints",
@@ -273,23 +273,6 @@ def _check_nodes(device: Device, path: str, release: Release) -> Iterator[FieldE
         yield required("device.nodes-none", path, _ONE_NODE_FIELD)
     elif len(found) > 1:
         yield invalid("device.nodes-many", path, f"{{{', '.join(found)}}}", _ONE_NODE_FIELD)
-
-
-def _same_capacity(old: Device, new: Device) -> bool:
-    before = old.capacity or {}
-    after = new.capacity or {}
-    return before.keys() == after.keys() and all(same(before[name], after[name]) for name in before)
-
-
-def _same_taints(old: Device, new: Device) -> bool:
-    before = old.taints or ()
-    after = new.taints or ()
-    return len(before) == len(after) and all(map(same, before, after))
-
-
-def same(one: Record, other: Record) -> bool:
-    """Compares two records as Go does: amounts by value, absent lists like empty ones."""
-    return one is other or one.to_go_json() == other.to_go_json()
 
 
 def check_node_selector(selector: NodeSelector, path: str, release: Release) -> Iterator[FieldError]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_CONDITIONS, MAX_CONSUMED_SETS, MAX_GROUPS, MAX_SETS
+from dra_infra.kubernetes.api.record_equality import are_lists_equal, are_maps_equal, are_records_equal
 from dra_infra.kubernetes.api.resource_slice import (
     Counter,
     CounterSet,
@@ -20,7 +21,7 @@ from dra_infra.kubernetes.api.resource_slice import (
     NodeAllocatableMapping,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.apiserver.devices import LISTS, VALUES, check_effect, same
+from dra_infra.kubernetes.apiserver.devices import LISTS, VALUES, check_effect
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -43,7 +44,7 @@ def check_generated_slice(
     spec: ResourceSliceSpec, release: Release, *, old: ResourceSliceSpec | None = None
 ) -> Iterator[FieldError]:
     """Check the spec of a slice, which may be put in the place of the *old* one, by the generated rules."""
-    if old is None or not _same_devices(old, spec):
+    if old is None or not are_lists_equal(old.devices, spec.devices):
         for index, device in enumerate(spec.devices or ()):
             yield from _check_device(device, f"spec.devices[{index}]", release)
     yield from _check_sets(spec, old)
@@ -65,12 +66,6 @@ def _check_skipped(
     for index, each in enumerate(operations or ()):
         if each not in known:
             yield not_supported("skip.operation", f"{path}[{index}]", each, OPERATIONS)
-
-
-def _same_devices(old: ResourceSliceSpec, new: ResourceSliceSpec) -> bool:
-    before = old.devices or []
-    after = new.devices or []
-    return len(before) == len(after) and all(map(same, before, after))
 
 
 def _check_device(device: Device, path: str, release: Release) -> Iterator[FieldError]:
@@ -172,7 +167,7 @@ def _check_sets(spec: ResourceSliceSpec, old: ResourceSliceSpec | None) -> Itera
     path = "spec.sharedCounters"
     sets = spec.shared_counters or []
     stored = (old.shared_counters if old is not None else None) or []
-    if old is not None and len(stored) == len(sets) and all(map(same, stored, sets)):
+    if old is not None and are_lists_equal(stored, sets):
         return
     before: dict[str, CounterSet] = {}
     for each in stored:
@@ -192,11 +187,9 @@ def _check_sets(spec: ResourceSliceSpec, old: ResourceSliceSpec | None) -> Itera
 def _check_set(each: CounterSet, path: str, old: CounterSet | None) -> Iterator[FieldError]:
     if old is None:
         yield from _check_name(each.name, f"{path}.name", stem="counter-set.name")
-    elif same(old, each):
+    elif are_records_equal(old, each):
         return
-    if old is None or not same(
-        CounterSet(name="", counters=old.counters), CounterSet(name="", counters=each.counters)
-    ):
+    if old is None or not are_maps_equal(old.counters, each.counters):
         yield from _check_counters(
             each.counters, f"{path}.counters", old.counters if old is not None else None
         )

@@ -47,6 +47,11 @@ _TEMPLATE_FIELDS: Final = {
     "managed_fields": "managedFields",
 }
 """Fields that a template's inner metadata may not have, and what the server calls them (`uID` is its spelling)."""
+_NOT_SET: Final[Mapping[str, tuple[object, ...]]] = {
+    "generation": (0,),
+    **dict.fromkeys(("name", "generate_name", "namespace", "self_link", "uid", "resource_version"), ("",)),
+}
+"""Values of those fields that Go cannot tell from an absent field; of the others it is None alone."""
 
 
 def without_repeated_owners(metadata: ObjectMeta) -> ObjectMeta:
@@ -78,7 +83,8 @@ def check_template_metadata(metadata: ObjectMeta, path: str, release: Release) -
     yield from check_annotations(metadata.annotations, f"{path}.annotations", release)
     yield from check_labels(metadata.labels, f"{path}.labels", release)
     for field, name in _TEMPLATE_FIELDS.items():
-        if getattr(metadata, field):
+        # A list or a pointer is set if it is there, even with nothing in it (validateFieldAllowList).
+        if getattr(metadata, field) not in _NOT_SET.get(field, (None,)):
             yield forbidden("template.metadata", f"{path}.{name}", "cannot be set")
 
 

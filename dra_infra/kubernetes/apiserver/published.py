@@ -12,6 +12,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.api.go_time import canonical_time
 from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api.record_equality import are_lists_equal
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.apiserver.configurations import check_driver_name, check_selectors
 from dra_infra.kubernetes.apiserver.devices import check_effect, check_taint
@@ -68,7 +69,7 @@ def _check_selector(
     if selector.device is not None:
         for told in names.dns_label(selector.device):
             yield invalid("taint-rule.device", f"{path}.device", selector.device, told)
-    stored = old is not None and (old.selectors or []) == (selector.selectors or [])
+    stored = old is not None and are_lists_equal(old.selectors, selector.selectors)
     yield from check_selectors(selector.selectors, f"{path}.selectors", release, stored=stored)
 
 

@@ -16,6 +16,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_class
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.pods import DecodedPods, decode_pod_claims
+from dra_infra.kubernetes.api.record_equality import are_records_equal
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.claims import check_claim, check_class
 from dra_infra.kubernetes.apiserver.field_errors import (
@@ -167,7 +168,9 @@ def _check_device_class(record: DeviceClass, before: DeviceClass | None, release
     ]
     if old is not None and release.number < 35:
         written += check_class(spec, release)
-    generated = check_generated_class(spec) if release.number >= SINCE and spec != old else ()
+    generated = (
+        check_generated_class(spec) if release.number >= SINCE and not are_records_equal(spec, old) else ()
+    )
     kept = record.model_copy(update={"spec": spec}) if dropped else record
     return Outcome(kept, dropped, merge(written, generated))
 
@@ -187,7 +190,7 @@ def _check_resource_claim(
         errors += check_admin_access(devices, namespace_labels)
         errors += _check_devices(devices, "spec.devices", release, flat=flat)
     else:
-        if devices != old:
+        if not are_records_equal(devices, old):
             errors.append(_immutable(record, release))
         if release.number < 35:
             errors += check_claim(devices, "spec.devices", release)
@@ -217,7 +220,7 @@ def _check_template(
     if before is None:
         errors += check_admin_access(devices, namespace_labels)
     else:
-        if devices != old or inner.metadata != before.spec.metadata:
+        if not (are_records_equal(devices, old) and are_records_equal(inner.metadata, before.spec.metadata)):
             errors.append(_immutable(record, release))
         if release.number < 35:
             errors += check_claim(devices, "spec.spec.devices", release, stored=True)

@@ -133,6 +133,9 @@ _METADATA_ROWS: Final = (
     _r("3.2", "owners have a uid", _named(_class(), name="row", ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": ""}]), "metadata.ownerReferences[0].uid", REQUIRED, unlike=dict.fromkeys(("1.34", "1.35", "1.36"), ("metadata.ownerReferences.uid", INVALID))),
     _r("3.2", "one controller at most", _named(_class(), name="row", ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True} for name in "ab"]), "metadata.ownerReferences", INVALID),
     _r("3.2", "template metadata has labels and annotations only", _template({}, {"name": "a"}), "spec.metadata.name", FORBIDDEN),
+    _r("3.2", "template metadata: a list with nothing in it is set", _template({}, {"finalizers": []}), "spec.metadata.finalizers", FORBIDDEN),
+    _r("3.2", "template metadata: a number by pointer is set when it is zero", _template({}, {"deletionGracePeriodSeconds": 0}), "spec.metadata.deletionGracePeriodSeconds", FORBIDDEN),
+    _r("3.2", "template metadata: an empty text is not set", _template({}, {"name": "", "generation": 0, "ownerReferences": None})),
     _r("3.2", "template metadata: label keys", _template({}, {"labels": {"-": ""}}), "spec.metadata.labels", INVALID),
     _r("3.2", "template metadata: annotation keys", _template({}, {"annotations": {"-": ""}}), "spec.metadata.annotations", INVALID),
 )  # fmt: skip

@@ -128,10 +128,32 @@ def _bases(*, choices: bool) -> Mapping[str, tuple[Object, str]]:
             ),
             PLAIN,
         ),
+        "bare-claim": (_bare("ResourceClaim"), PLAIN),
+        "bare-template": (_bare("ResourceClaimTemplate"), PLAIN),
         "pod": (bases.pod(), PLAIN),
         "deployment": (bases.pod("Deployment"), PLAIN),
         "slice": (whole_slices()["of a node"], PLAIN),
         "counters": (whole_slices()["of counters"], PLAIN),
+    }
+
+
+def _bare(kind: str) -> Object:
+    """A claim or template with few fields, and parameters that Python takes for others."""
+    capacity = {"requests": {"memory": "1Gi"}}
+    parameters = {"exclusive": True, "level": 1, "none": 0, "empty": {}, "list": [1]}
+    spec: Object = {
+        "devices": {
+            "requests": [
+                {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "capacity": capacity}}
+            ],
+            "config": [{"opaque": {"driver": "gpu.example.com", "parameters": parameters}}],
+        }
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "bare"},
+        "spec": spec if kind == "ResourceClaim" else {"spec": spec},
     }
 
 
@@ -170,6 +192,37 @@ _CLAIM: Sequence[_Change] = (
     ("same parameters in other order", (*_DEVICES, "config", 0, "opaque", "parameters"), {"b": 1, "a": 1}),
     ("large parameters", (*_DEVICES, "config", 0, "opaque", "parameters"), _LARGE),
     ("bad driver", (*_DEVICES, "config", 0, "opaque", "driver"), "_"),
+)
+_REQUEST: Path = (*_DEVICES, "requests", 0, "exactly")
+_PARAMETERS: Path = (*_DEVICES, "config", 0, "opaque", "parameters")
+_BARE: Sequence[_Change] = (
+    # Absent lists and maps equal empty ones.
+    ("empty constraints", (*_DEVICES, "constraints"), []),
+    ("empty selectors", (*_REQUEST, "selectors"), []),
+    ("empty tolerations", (*_REQUEST, "tolerations"), []),
+    ("empty derived attributes", (*_REQUEST, "derivedAttributes"), []),
+    ("empty requests of config", (*_DEVICES, "config", 0, "requests"), []),
+    ("null constraints", (*_DEVICES, "constraints"), None),
+    # What is given by pointer is there when it is false, empty or zero.
+    ("no admin access", (*_REQUEST, "adminAccess"), False),
+    ("empty capacity", (*_REQUEST, "capacity"), {}),
+    ("empty requests of capacity", (*_REQUEST, "capacity", "requests"), {}),
+    # Amounts are compared by value.
+    ("capacity in another spelling", (*_REQUEST, "capacity", "requests", "memory"), "1024Mi"),
+    ("capacity as bytes", (*_REQUEST, "capacity", "requests", "memory"), "1073741824"),
+    ("capacity as a number", (*_REQUEST, "capacity", "requests", "memory"), 1073741824),
+    ("other capacity", (*_REQUEST, "capacity", "requests", "memory"), "1025Mi"),
+    # Parameters are compared as text.
+    ("parameter true as 1", (*_PARAMETERS, "exclusive"), 1),
+    ("parameter true as 1.0", (*_PARAMETERS, "exclusive"), 1.0),
+    ("parameter 1 as true", (*_PARAMETERS, "level"), True),
+    ("parameter 1 as 1.0", (*_PARAMETERS, "level"), 1.0),
+    ("parameter 0 as false", (*_PARAMETERS, "none"), False),
+    ("parameter 0 as null", (*_PARAMETERS, "none"), None),
+    ("empty parameter left out", (*_PARAMETERS, "empty"), _ABSENT),
+    ("empty parameter as null", (*_PARAMETERS, "empty"), None),
+    ("parameter 1 in a list as true", (*_PARAMETERS, "list", 0), True),
+    ("same parameter", (*_PARAMETERS, "exclusive"), True),
 )
 _CLASS: Sequence[_Change] = (
     ("no spec", ("spec",), {}),
@@ -256,9 +309,28 @@ _RULE: Sequence[_Change] = (
     ("bad key", ("spec", "taint", "key"), "a b"),
     ("no taint", ("spec", "taint"), _ABSENT),
 )
+
+
+def _below_spec(changes: Sequence[_Change]) -> Sequence[_Change]:
+    """The changes of a claim, in the spec of a template."""
+    return tuple((name, ("spec", *path), value) for name, path, value in changes if path != ("spec",))
+
+
 _CHANGES: Mapping[str, Sequence[_Change]] = {
     "claim": _CLAIM,
-    "template": tuple((name, ("spec", *path), value) for name, path, value in _CLAIM if path != ("spec",)),
+    "template": _below_spec(_CLAIM),
+    "bare-claim": _BARE,
+    "bare-template": (
+        *_below_spec(_BARE),
+        ("empty metadata", ("spec", "metadata"), {}),
+        ("empty labels", ("spec", "metadata"), {"labels": {}}),
+        ("labels", ("spec", "metadata"), {"labels": {"a": "b"}}),
+        ("empty annotations", ("spec", "metadata"), {"annotations": {}}),
+        ("empty finalizers", ("spec", "metadata"), {"finalizers": []}),
+        ("null finalizers", ("spec", "metadata"), {"finalizers": None}),
+        ("empty owners", ("spec", "metadata"), {"ownerReferences": []}),
+        ("empty managed fields", ("spec", "metadata"), {"managedFields": []}),
+    ),
     "class": _CLASS,
     "large-class": _CLASS,
     "pod": _POD,

@@ -229,6 +229,44 @@ def test_two_folders_are_compared_without_git(tmp_path, command):
     assert result["base"] == "before"
 
 
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c, namespace: ml}}
+spec:
+  devices:
+    requests: [{{name: gpu, exactly: {{deviceClassName: gpu.nvidia.com}}}}]
+    {more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "codes"),
+    [
+        # Servers compare opaque parameters as text, and lists by what is in them.
+        ("true", "1", 1, ["claim-spec-immutable"]),
+        # Of a file: kubectl, as Pulumi, sends both as 1.
+        ("1", "1.0", 0, []),
+        ("0", "false", 1, ["claim-spec-immutable"]),
+        ("1", "1", 0, []),
+        (None, "[]", 0, []),
+        ("[]", None, 0, []),
+    ],
+)
+def test_a_claim_may_change_its_spelling_and_not_its_meaning(before, after, code, codes, tmp_path, command):
+    for folder, value in (("before", before), ("after", after)):
+        more = f"constraints: {value}"
+        if value not in (None, "[]"):
+            more = f"config: [{{opaque: {{driver: other.example.com, parameters: {{a: {value}}}}}}}]"
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "c.yaml").write_text(CLAIM.format(more="" if value is None else more))
+    answer = command("review", "after", "--base-path", "before", "--format", "json", cwd=tmp_path)
+    result = json.loads(answer.out)
+    assert answer.code == code
+    assert [each["code"] for each in result["problems"] if each["severity"] == "error"] == codes
+    assert bool(result["changes"]) == ({before, after} not in ({"1"}, {"1", "1.0"}))
+
+
 def test_manifests_below_a_project_are_read_when_the_user_says_so(manifests, review):
     manifests.write("Pulumi.yaml", "name: app\nruntime: python\n")
     manifests.write("manifests/more/web.yaml", deployment(replicas=2))

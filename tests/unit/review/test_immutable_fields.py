@@ -39,6 +39,17 @@ def manifest(kind: str, **parts: Any) -> dict[str, Any]:
         ("resource.k8s.io/v1/ResourceClaim", {"spec": 1}, {"spec": 2}, ("spec",)),
         ("resource.k8s.io/v1/DeviceClass", {"spec": 1}, {"spec": 2}, ()),
         ("batch/v1/Job", {"spec": {"template": UNKNOWN}}, {"spec": {"template": 2}}, ()),
+        # Servers take an absent list for an empty one.
+        ("batch/v1/Job", {"spec": {"template": {}}}, {"spec": {"template": {"tolerations": []}}}, ()),
+        ("batch/v1/Job", {"spec": {"template": {"a": {"b": None}}}}, {"spec": {"template": {"a": {}}}}, ()),
+        (
+            "apps/v1/Deployment",
+            {"spec": {"selector": {"matchExpressions": []}}},
+            {"spec": {"selector": {}}},
+            (),
+        ),
+        ("v1/Pod", {"spec": {"nodeSelector": {}}}, {"spec": {}}, ()),
+        ("v1/Pod", {"spec": {"hostNetwork": False}}, {"spec": {"hostNetwork": 0}}, ("spec.hostNetwork",)),
     ],
 )
 def test_fields_that_never_change_are_found(
@@ -62,6 +73,21 @@ SPELLED_OUT = {
 }
 FLAT = {"requests": [{"name": "gpu", "deviceClassName": "c"}]}
 TWO = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "c", "count": 2}}]}
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_an_empty_list_where_there_was_none_changes_no_claim(kind: str):
+    assert find_immutable_fields(claim(ONE, kind=kind), claim({**ONE, "constraints": []}, kind=kind)) == ()
+
+
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+@pytest.mark.parametrize(("old", "new"), [(True, 1), (1, True), (1, 1.0), (0, False), ([1], [True])])
+def test_a_parameter_that_python_takes_for_the_same_is_another_one(kind: str, old: Any, new: Any):
+    def configured(value: Any) -> dict[str, Any]:
+        opaque = {"driver": "gpu.example.com", "parameters": {"a": {"b": value}}}
+        return claim({**ONE, "config": [{"opaque": opaque}]}, kind=kind)
+
+    assert find_immutable_fields(configured(old), configured(new)) == ("spec",)
 
 
 @pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
