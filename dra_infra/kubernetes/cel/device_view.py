@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final
 
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.kubernetes.api.semver import Semver
 from dra_infra.kubernetes.cel.interpreter.cheapness import MAX_SIZE
 from dra_infra.kubernetes.cel.interpreter.maps import DomainMap, NativeMap
@@ -14,6 +16,7 @@ from dra_infra.kubernetes.cel.interpreter.values import INT64, QuantityValue, Va
 if TYPE_CHECKING:
     # Selectors are written where no record is, and pydantic takes longer to load than all of this package.
     from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
+    from dra_infra.kubernetes.cel.dependencies import Dependencies
 
 
 class DeviceView:
@@ -27,13 +30,23 @@ class DeviceView:
         reads_lists: Whether the server reads attributes that are lists; to one that does not they have no value.
 
     Attributes:
-        variables: What an expression reads by name.
+        variables: What an expression reads by name. Where the device has two values under one name, it is one of them.
+        ambiguity: The first name with two values, in a sentence; empty where there is none.
         failure: Why no expression can be evaluated on the device; empty when it can.
         is_decided: Whether the server would say the same.
         is_small: Whether no list, map or text is larger than the API allows.
     """
 
-    __slots__ = ("_driver", "failure", "is_decided", "is_small", "variables")
+    __slots__ = (
+        "_doubled",
+        "_driver",
+        "_groups",
+        "ambiguity",
+        "failure",
+        "is_decided",
+        "is_small",
+        "variables",
+    )
 
     def __init__(
         self,
@@ -47,20 +60,44 @@ class DeviceView:
         self.failure = ""
         self.is_decided = True
         self.is_small = max(len(attributes or ()), len(capacity or ()), len(driver)) <= MAX_SIZE
+        self.ambiguity = ""
         self._driver = driver
-        fields = {
-            "driver": driver,
-            "allowMultipleAllocations": allow_multiple_allocations,
-            "attributes": self._group(attributes or {}, _attribute_value if reads_lists else _scalar_value),
-            "capacity": self._group(capacity or {}, _capacity_value),
+        self._doubled: dict[_Name, Value] = {}
+        convert = _attribute_value if reads_lists else _scalar_value
+        self._groups: Mapping[str, _Group] = {
+            "attributes": self._group("attributes", attributes or {}, convert),
+            "capacity": self._group("capacity", capacity or {}, _capacity_value),
         }
         self._expect_readable("the driver name", driver)
-        self.variables: Mapping[str, Value] = {
-            "device": NativeMap.of(fields.items()),
-            **{f"device.{name}": value for name, value in fields.items()},
+        fields: dict[str, Value] = {
+            "driver": driver,
+            "allowMultipleAllocations": allow_multiple_allocations,
+            **{name: _domain_map(group) for name, group in self._groups.items()},
         }
+        self.variables = _name_variables(fields)
 
-    def _group(self, named: Mapping[str, Any], convert: Callable[[Any], Value]) -> DomainMap:
+    def list_ways(self, reads: Dependencies) -> Sequence[Mapping[str, Value]] | None:
+        """List the variables for every choice between two values that upstream may make; None for too many.
+
+        Args:
+            reads: What an expression reads, as `find_dependencies` returns it; None for everything.
+        """
+        names = [name for name in self._doubled if reads is None or name in reads]
+        if len(names) > _MOST_DOUBLED:
+            return None
+        chosen = (each for number in range(len(names) + 1) for each in combinations(names, number))
+        return [self._choose(each) for each in chosen]
+
+    def _choose(self, names: Sequence[_Name]) -> Mapping[str, Value]:
+        """Return the variables with the other value of some names."""
+        groups = {name: dict(group) for name, group in self._groups.items()}
+        for source, domain, identifier in names:
+            values = groups[source][domain]
+            groups[source][domain] = {**values, identifier: self._doubled[source, domain, identifier]}
+        fields = {name: self.variables[f"device.{name}"] for name in ("driver", "allowMultipleAllocations")}
+        return _name_variables({**fields, **{name: _domain_map(group) for name, group in groups.items()}})
+
+    def _group(self, source: str, named: Mapping[str, Any], convert: Callable[[Any], Value]) -> _Group:
         domains: dict[str, dict[str, Value]] = {}
         for name in sorted(named):
             domain, slash, identifier = name.partition("/")
@@ -81,9 +118,10 @@ class DeviceView:
             if identifier in group and not _is_same(group[identifier], value):
                 # Upstream goes over a Go map here, and the later spelling wins.
                 text = f"{domain}/{identifier} is given twice, and which value counts is random upstream"
-                self._fail(text, decided=False)
+                self.ambiguity = self.ambiguity or text
+                self._doubled[source, domain, identifier] = group[identifier]
             group[identifier] = value
-        return DomainMap.of((domain, NativeMap.of(values.items())) for domain, values in domains.items())
+        return domains
 
     def _expect_readable(self, subject: str, value: Value) -> None:
         if isinstance(value, str):
@@ -98,6 +136,25 @@ class DeviceView:
         if not self.failure:
             self.failure = text
             self.is_decided = decided
+
+
+_Group = Mapping[str, Mapping[str, Value]]
+"""Values by domain and identifier."""
+_Name = tuple[str, str, str]
+"""`attributes` or `capacity`, domain and identifier."""
+_MOST_DOUBLED: Final = 6
+"""Names with two values that an expression may read: all combinations of their values are evaluated."""
+
+
+def _domain_map(group: _Group) -> DomainMap:
+    return DomainMap.of((domain, NativeMap.of(values.items())) for domain, values in group.items())
+
+
+def _name_variables(fields: Mapping[str, Value]) -> Mapping[str, Value]:
+    return {
+        "device": NativeMap.of(fields.items()),
+        **{f"device.{name}": value for name, value in fields.items()},
+    }
 
 
 class _ConversionError(Exception):
@@ -143,4 +200,4 @@ def _capacity_value(capacity: DeviceCapacity) -> QuantityValue:
 def _is_same(one: Value, other: Value) -> bool:
     if isinstance(one, QuantityValue):
         return one.amount.compare(other.amount) == 0
-    return bool(one == other)
+    return is_same_json(one, other)

@@ -6,14 +6,18 @@ expression and a device.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from dra_infra.kubernetes.api.equality import is_same_json
 from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
+from dra_infra.kubernetes.cel.dependencies import find_dependencies
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
 from dra_infra.kubernetes.cel.interpreter import Interpreter, UndecidedError, read_attribute, read_bool
+from dra_infra.kubernetes.cel.interpreter.values import Value
 from dra_infra.kubernetes.problems import InvalidSpecError
 
 
@@ -68,22 +72,38 @@ class Program:
             return Failed(self._undecided, decided=False)
         if view.failure:
             return Failed(view.failure, decided=view.is_decided)
-        try:
-            result = read_bool(self._interpreter.evaluate(view.variables, is_small=view.is_small))
-        except UndecidedError as error:
-            return Failed(str(error), decided=False)
-        if isinstance(result, str):
-            return Failed(result)
-        return MATCH if result else NO_MATCH
+        if not view.ambiguity:
+            return _judge(self._interpreter, view.variables, is_small=view.is_small)
+        ways = _list_ways(self.expression, view)
+        verdicts = {_judge(self._interpreter, way, is_small=view.is_small) for way in ways}
+        return verdicts.pop() if len(verdicts) == 1 else Failed(view.ambiguity, decided=False)
 
     def cost(self, view: DeviceView) -> int | None:
         """Counts what the evaluation on one device costs the server, up to its end; None where that is not known here."""
         if self._interpreter is None or view.failure:
             return None
         try:
-            return self._interpreter.measure(view.variables)
+            costs = {self._interpreter.measure(way) for way in _list_ways(self.expression, view)}
         except UndecidedError:
             return None
+        return costs.pop() if len(costs) == 1 else None
+
+
+def _list_ways(expression: str, view: DeviceView) -> Sequence[Mapping[str, Value]]:
+    """List what an expression may read of a device, once for each choice between two values; nothing where these are too many."""
+    if not view.ambiguity:
+        return (view.variables,)
+    return view.list_ways(find_dependencies(expression)) or ()
+
+
+def _judge(interpreter: Interpreter, variables: Mapping[str, Value], *, is_small: bool) -> Verdict:
+    try:
+        result = read_bool(interpreter.evaluate(variables, is_small=is_small))
+    except UndecidedError as error:
+        return Failed(str(error), decided=False)
+    if isinstance(result, str):
+        return Failed(result)
+    return MATCH if result else NO_MATCH
 
 
 @lru_cache(maxsize=4096)
@@ -117,9 +137,13 @@ def derive_attribute(expression: str, view: DeviceView) -> dict[str, Any] | Fail
     if view.failure:
         return Failed(view.failure, decided=view.is_decided)
     try:
-        result = read_attribute(interpreter.evaluate(view.variables, is_small=view.is_small))
+        ways = _list_ways(expression, view)
+        results = [read_attribute(interpreter.evaluate(way, is_small=view.is_small)) for way in ways]
     except UndecidedError as error:
         return Failed(str(error), decided=False)
+    result = results[0] if results else ""
+    if not results or not all(is_same_json(each, result) for each in results):
+        return Failed(view.ambiguity, decided=False)
     return Failed(result) if isinstance(result, str) else result
 
 

@@ -78,3 +78,51 @@ def test_devices_are_read_as_the_server_reads_them(
                 assert _NAME.sub("", str(ours)) == _NAME.sub("", str(theirs)), expression
                 seen.add(ours if isinstance(ours, bool) else "failed")
     assert seen == {True, False, "failed"}
+
+
+_TWICE: dict[str, Any] = {
+    "driver": "a.b",
+    "attributes": {
+        "x": {"int": 1},
+        "a.b/x": {"int": 2},
+        "t": {"int": 1},
+        "a.b/t": {"bool": True},
+        "y": {"string": "q"},
+    },
+}
+_ON_TWICE = {
+    "true": True,
+    "device.driver == 'a.b'": True,
+    f"{_ATTRIBUTES}.y == 'q'": True,
+    f"{_ATTRIBUTES}.x > 0": True,
+    f"{_ATTRIBUTES}.x == 3": False,
+    f"{_ATTRIBUTES}.x in [1, 2]": True,
+    f"has({_ATTRIBUTES}.x)": True,
+    f"{_ATTRIBUTES}.size() == 3": True,
+    f"{_ATTRIBUTES}.x == 1 || {_ATTRIBUTES}.y == 'q'": True,
+    f"{_ATTRIBUTES}.t == 1 || {_ATTRIBUTES}.t == true": True,
+    f"{_ATTRIBUTES}.x == 1": None,
+    f"{_ATTRIBUTES}.x + 1 == 3": None,
+    f"type({_ATTRIBUTES}.t) == bool": None,
+    f"{_ATTRIBUTES}.x == 1 && {_ATTRIBUTES}.y == 'q'": None,
+}
+"""What expressions are on a device with attributes in two spellings; None where the server answers at random."""
+
+
+@pytest.mark.parametrize("minor", [34, 35, 36, 37])
+def test_an_attribute_in_two_spellings_is_undecided_where_the_server_answers_at_random(
+    binaries: Callable[[str], Path], minor: int
+):
+    attributes = {name: DeviceAttribute.from_manifest(value) for name, value in _TWICE["attributes"].items()}
+    view = DeviceView(_TWICE["driver"], attributes)
+    with Judge(binaries("cel-judge" if minor == 37 else f"cel-judge-1.{minor}")) as judge:
+        for expression, expected in _ON_TWICE.items():
+            answers = judge.ask({"expression": expression, "devices": [_TWICE] * 60})["results"]
+            verdict = compile_expression(expression, Environment(minor)).evaluate(view)
+            if expected is None:
+                assert set(answers) == {True, False}, expression
+                assert isinstance(verdict, Failed), expression
+                assert not verdict.decided
+            else:
+                assert set(answers) == {expected}, expression
+                assert isinstance(verdict, Match) == expected, expression

@@ -10,7 +10,13 @@ from dra_infra.codes import CODES
 from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
 from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, compile_expression
+from dra_infra.kubernetes.cel.evaluate import (
+    Failed,
+    Match,
+    NoMatch,
+    compile_expression,
+    derive_attribute,
+)
 
 A = 'device.attributes["gpu.nvidia.com"]'
 C = 'device.capacity["gpu.nvidia.com"]'
@@ -147,12 +153,86 @@ def test_a_list_is_no_value_to_a_server_that_reads_none():
     )
 
 
-def test_an_attribute_in_two_spellings_with_two_values_is_withheld():
-    one, two = DeviceAttribute(int=1), DeviceAttribute(int=2)
-    assert evaluate("true", DeviceView("a.b", {"x": one, "a.b/x": one})) == Match()
-    verdict = evaluate("true", DeviceView("a.b", {"x": one, "a.b/x": two}))
-    assert isinstance(verdict, Failed)
-    assert not verdict.decided
+ONE, TWO, SMALL, LARGE = (
+    DeviceAttribute(int=1),
+    DeviceAttribute(int=2),
+    DeviceCapacity(value="1Gi"),
+    DeviceCapacity(value="2Gi"),
+)
+TWICE = DeviceView("a.b", {"x": ONE, "a.b/x": TWO, "y": ONE}, {"m": SMALL, "a.b/m": LARGE})
+"""Attribute x is 1 or 2, and capacity m is 1Gi or 2Gi: upstream goes over a Go map, and the later spelling counts."""
+
+
+@pytest.mark.parametrize(
+    ("expression", "verdict"),
+    [
+        ("true", Match()),
+        ("device.driver == 'a.b'", Match()),
+        ("device.driver == 'other'", NoMatch()),
+        ("device.attributes['a.b'].y == 1", Match()),
+        # Whichever value counts, the answer is the same.
+        ("device.attributes['a.b'].x > 0", Match()),
+        ("device.attributes['a.b'].x == 3", NoMatch()),
+        ("device.attributes['a.b'].x in [1, 2, 3]", Match()),
+        ("has(device.attributes['a.b'].x)", Match()),
+        ("device.attributes['a.b'].x == 2 || device.attributes['a.b'].y == 1", Match()),
+        ("device.attributes['a.b'].size() == 2", Match()),
+        ("device.attributes['a.b'].exists(name, name == 'x')", Match()),
+        ("device.capacity['a.b'].m.compareTo(quantity('1Gi')) >= 0", Match()),
+        ("device.capacity['a.b'].m.isGreaterThan(quantity('3Gi'))", NoMatch()),
+    ],
+)
+def test_an_attribute_in_two_spellings_is_no_matter_to_expressions_that_answer_alike(expression, verdict):
+    assert evaluate(expression, TWICE) == verdict
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("device.attributes['a.b'].x == 1", "a.b/x"),
+        ("device.attributes['a.b'].x != 2", "a.b/x"),
+        ("device.attributes['a.b'].x == device.attributes['a.b'].y", "a.b/x"),
+        ("[1, 2][device.attributes['a.b'].x] == 2", "a.b/x"),
+        ("device.attributes['a.b'].x == 2 && device.attributes['a.b'].y == 1", "a.b/x"),
+        ("device.capacity['a.b'].m.compareTo(quantity('1Gi')) > 0", "a.b/x"),
+    ],
+)
+def test_an_attribute_in_two_spellings_leaves_undecided_what_depends_on_it(expression, name):
+    verdict = evaluate(expression, TWICE)
+    assert verdict == Failed(
+        f"{name} is given twice, and which value counts is random upstream", decided=False
+    )
+
+
+def test_values_of_two_types_in_two_spellings_are_two_values():
+    view = DeviceView("a.b", {"x": DeviceAttribute(int=1), "a.b/x": DeviceAttribute(bool=True)})
+    assert evaluate("type(device.attributes['a.b'].x) == bool", view).decided is False
+    assert evaluate("device.driver == 'a.b'", view) == Match()
+
+
+def test_of_many_attributes_in_two_spellings_those_count_that_are_read():
+    names = [f"x{number}" for number in range(20)]
+    attributes = dict.fromkeys(names, ONE) | dict.fromkeys((f"a.b/{name}" for name in names), TWO)
+    view = DeviceView("a.b", attributes)
+    assert evaluate("device.driver == 'a.b'", view) == Match()
+    assert evaluate("device.attributes['a.b'].x3 + device.attributes['a.b'].x7 < 5", view) == Match()
+    assert (
+        evaluate("device.attributes['a.b'].all(name, device.attributes['a.b'][name] > 0)", view).decided
+        is False
+    )
+
+
+def test_an_attribute_in_two_spellings_with_one_value_is_decided():
+    assert evaluate("device.attributes['a.b'].x == 1", DeviceView("a.b", {"x": ONE, "a.b/x": ONE})) == Match()
+
+
+@pytest.mark.parametrize(
+    ("expression", "derived"),
+    [("device.attributes['a.b'].y", {"int": 1}), ("device.attributes['a.b'].x", None)],
+)
+def test_a_derived_attribute_is_decided_unless_it_reads_two_values(expression, derived):
+    value = derive_attribute(expression, TWICE)
+    assert value == derived if derived else value.decided is False
 
 
 def test_a_number_beyond_64_bits_is_withheld():
