@@ -114,6 +114,10 @@ class Cluster:
             found = self._pools[node] = self._base.pools(self.nodes[node])
         return found
 
+    def find_parse_error(self, node: int) -> str:
+        """Return the error on a slice, of whichever driver, that ends every attempt on a node; empty for none."""
+        return self._base.find_parse_error(self.nodes[node])
+
     def device(self, node: int, pick: Pick) -> DeviceID:
         """The device that a pick means on a node."""
         return self.pools(node)[pick.pool].devices[pick.position].id
@@ -145,7 +149,7 @@ class Cluster:
         """True if something on a node may end an attempt that comes to it: a device without a value, or a request for all devices."""
         classes = {each.metadata.name: each for each in _classes(demands)}
         pools = self.pools(node)
-        if any(pool.invalid for pool in pools):
+        if any(pool.invalid for pool in pools) or self.find_parse_error(node):
             return True
         for claim in _claims(demands):
             devices = claim.spec.devices
@@ -293,6 +297,7 @@ class _Description:
         names: dict[str, int] = {}
         where = self._cluster.nodes[node]
         return (
+            self._cluster.find_parse_error(node),
             # In 1.35 pools of one name and several drivers share counters.
             tuple(names.setdefault(pool.id.pool, len(names)) for pool in pools),
             tuple(self._pool(pool) for pool in pools),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from tests.e2e.judges.judge import Judge
 from tests.unit.kubernetes.scheduler.allocator import known
-from tests.unit.kubernetes.scheduler.allocator.answers import find_difference
+from tests.unit.kubernetes.scheduler.allocator.answers import answers_of, find_difference
 from tests.unit.kubernetes.scheduler.allocator.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
 from tests.unit.kubernetes.scheduler.allocator.mutants import NAMES, VARIANTS, mutated
 from tests.unit.kubernetes.scheduler.allocator.recorded import PATH, Recorded, read, write
@@ -59,6 +61,16 @@ def test_known_bugs_and_traps_are_as_upstream_has_them(ask: Ask, name: str, mino
     case = known.CASES[name](minor)
     (theirs,) = ask([case])
     assert not find_difference(case, theirs)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_device_whose_node_selector_is_not_parsed_ends_the_attempt_as_upstream(ask: Ask, minor: str):
+    case = known.beside_foreign(known.FOREIGN_DEVICE)(minor)
+    (ours,) = answers_of(case)
+    # Upstream prints the whole device.
+    ((answer,),) = ask([case])[0]
+    shown = re.sub(r"&Device\{Name:(\w+),.* in slice", r"\1 in slice", answer["error"])
+    assert json.loads(ours)["error"] == shown
 
 
 def pick(ask: Ask) -> list[Recorded]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dra_infra.placement.scheduling import place
+
 NOPE = "device.attributes['gpu.example.com'].nope == 'x'"
 
 
@@ -89,3 +91,32 @@ def test_result_that_is_no_bool_aborts(build):
     fleet = build.a_fleet(build.gpus("a", 1, model="x"))
     answer = build.place_request(fleet, build.a_request("gpu", "device.attributes['gpu.example.com'].model"))
     assert build.codes(answer) == ["allocation-aborted"]
+
+
+def test_a_slice_of_another_driver_that_the_allocator_cannot_parse_ends_every_attempt(build):
+    # API servers store it: they do not look whether the value is a number.
+    requirement = {"key": "rack", "operator": "Gt", "values": ["a"]}
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    foreign = build.a_slice("fabric", [build.a_device("x0")], driver="nic.example.com", nodeSelector=selector)
+    answer = build.place_request(build.a_fleet(build.gpus("a", 1), foreign), build.a_request())
+    assert (answer.verdict, build.codes(answer)) == ("does-not-fit", ["allocation-aborted"])
+    assert "node selection for slice fabric-nic.example.com" in answer.reasons[0].message
+
+
+def test_a_device_that_is_not_parsed_ends_the_attempts_on_the_nodes_that_come_to_it(build):
+    requirement = {"key": "rack", "operator": "Gt", "values": ["a"]}
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    devices = [build.a_device("of-a", nodeName="a"), build.a_device("bad", nodeSelector=selector)]
+    foreign = build.a_slice("fabric", devices, driver="nic.example.com", perDeviceNodeSelection=True)
+    fleet = build.a_fleet(build.gpus("a", 1), build.gpus("b", 1), foreign)
+    assert build.place_request(fleet, build.a_request()).verdict == "does-not-fit"
+    on_a = build.place_request(fleet, build.a_request(), nodeSelector={"kubernetes.io/hostname": "a"})
+    assert on_a.verdict == "fits"
+
+
+def test_a_pod_without_claims_is_not_kept_by_a_slice_that_is_not_parsed(build):
+    requirement = {"key": "rack", "operator": "Lt", "values": ["1.5"]}
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    foreign = build.a_slice("fabric", [build.a_device("x0")], driver="nic.example.com", nodeSelector=selector)
+    fleet = build.a_fleet(build.gpus("a", 1), foreign)
+    assert place([build.a_pod("p")], fleet).joint.verdict == "always"

@@ -267,6 +267,10 @@ class Allocator:
             pools = self._pools[node] = gather_pools(self._index, node, self.variant)
         return pools
 
+    def find_parse_error(self, node: Node) -> str:
+        """Return the error on a slice, of whichever driver, that ends every attempt on a node; empty for none."""
+        return self._index.find_parse_error(node)
+
     def allocate(
         self,
         node: Node,
@@ -283,6 +287,8 @@ class Allocator:
             declared: `status.declaredFeatures` of the node.
             is_cancelled: Asked at each step of the search, which can take for ever; true ends it with an error.
         """
+        if claims and (error := self.find_parse_error(node)):
+            return Failed(error)
         attempt = self._attempt(node, claims, declared, is_cancelled)
         search = PrunedSearch(attempt, self._availability) if self._prune else Search(attempt)
         try:

@@ -12,6 +12,7 @@ from copy import copy
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.resource_slice import Device, NodeSelector, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published, published_devices
+from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 from dra_infra.kubernetes.scheduler.fleet import Node
 
@@ -58,6 +59,7 @@ class SliceIndex:
         # Shared by the copies that `under` makes, for it takes a look at all slices.
         self._counts_by_node: dict[Variant, bool] = {}
         self._settled: dict[Variant, tuple[dict[str, _Numbered], _Numbered]] = {}
+        self._unparsed = [each for each in slices if any(map(find_parse_error, _list_selectors(each)))]
         for number, slice_ in enumerate(slices):
             self._by_pool[pool_of(slice_)].append(slice_)
             if _uses_compatibility_groups(slice_):
@@ -127,6 +129,15 @@ class SliceIndex:
             found.sort(key=lambda slice_: has_binding_conditions(slice_.spec.devices or ()))
         return found
 
+    def find_parse_error(self, node: Node) -> str:
+        """Return the error on a slice, of whichever driver, that keeps the pools of a node from being gathered; empty for none."""
+        for slice_ in self._unparsed:
+            if self._is_left_out(slice_) or self._is_for_all(slice_):
+                continue
+            if error := _find_parse_error(slice_, node):
+                return f"gather pool information: failed to perform node selection for {error}"
+        return ""
+
     def everywhere(self, pool: PoolID, generation: int) -> list[ResourceSlice] | None:
         """All slices of a pool and generation in the cluster; None when there is a newer generation."""
         slices = self._by_pool[pool]
@@ -189,13 +200,7 @@ class SliceIndex:
 
     def _is_relevant(self, slice_: ResourceSlice, node: Node) -> bool:
         spec = slice_.spec
-        variant = self._variant
-        if not variant.features.partitionable_devices and (
-            spec.per_device_node_selection is not None
-            or (bool(spec.shared_counters) and not variant.simple_pools)
-        ):
-            return False
-        if self._is_ignored(slice_):
+        if self._is_left_out(slice_):
             return False
         if self._is_for_all(slice_):
             return True
@@ -204,6 +209,44 @@ class SliceIndex:
         return bool(spec.per_device_node_selection) and any(
             device_matches_node(device, node) for device in spec.devices or ()
         )
+
+    def _is_left_out(self, slice_: ResourceSlice) -> bool:
+        """A slice that the allocator never looks at, for want of a feature."""
+        spec = slice_.spec
+        variant = self._variant
+        if not variant.features.partitionable_devices and (
+            spec.per_device_node_selection is not None
+            or (bool(spec.shared_counters) and not variant.simple_pools)
+        ):
+            return True
+        return self._is_ignored(slice_)
+
+
+def _list_selectors(slice_: ResourceSlice) -> list[NodeSelector]:
+    spec = slice_.spec
+    if spec.node_selector is not None:
+        return [spec.node_selector]
+    if not spec.per_device_node_selection:
+        return []
+    return [each.node_selector for each in spec.devices or () if each.node_selector is not None]
+
+
+def _find_parse_error(slice_: ResourceSlice, node: Node) -> str:
+    """Return the slice or device of which the node selector is not parsed, with the error; empty if a node needs none parsed."""
+    spec = slice_.spec
+    if spec.node_name or spec.all_nodes:
+        return ""
+    if spec.node_selector is not None:
+        error = find_parse_error(spec.node_selector)
+        return f"slice {slice_.metadata.name}: {error}" if error else ""
+    for device in spec.devices or ():
+        # Devices are looked at in order, up to the first that is for the node.
+        parsed = not (device.node_name or device.all_nodes) and device.node_selector
+        if parsed and (error := find_parse_error(parsed)):
+            return f"device {device.name} in slice {slice_.metadata.name}: {error}"
+        if device_matches_node(device, node):
+            break
+    return ""
 
 
 def _has_counters(slice_: ResourceSlice) -> bool:

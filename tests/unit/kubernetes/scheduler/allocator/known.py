@@ -308,30 +308,89 @@ def two_generations(minor: str) -> Case:
     return make_case(minor, slices=slices, claims=[a_claim(a_leaf())])
 
 
+def on_labels(*tests: tuple[str, str, str]) -> dict[str, Any]:
+    """A node selector of one term, each test a key, an operator and a value."""
+    expressions = [{"key": key, "operator": operator, "values": [value]} for key, operator, value in tests]
+    return {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+
+
+def with_name(selector: dict[str, Any]) -> dict[str, Any]:
+    """The selector with a test of the node's name."""
+    name = {"key": "metadata.name", "operator": "In", "values": ["n9"]}
+    (term,) = selector["nodeSelectorTerms"]
+    return {"nodeSelectorTerms": [{**term, "matchFields": [name]}]}
+
+
+NOT_A_NUMBER: Final = on_labels(("rack", "Gt", "a"))
+FOREIGN_DEVICE: Final[dict[str, Any]] = {
+    "perDeviceNodeSelection": True,
+    "devices": [{"name": "bad", "nodeSelector": NOT_A_NUMBER}, {"name": "good", "nodeName": "n0"}],
+}
+"""A slice of such a driver with a device that is not parsed; upstream prints the whole device."""
+FOREIGN: Final[dict[str, dict[str, Any]]] = {
+    "greater_than_a_number": {"nodeSelector": on_labels(("rack", "Gt", "3"))},
+    "greater_than_a_number_with_zeros": {"nodeSelector": on_labels(("rack", "Gt", "007"))},
+    "less_than_the_largest_number": {"nodeSelector": on_labels(("rack", "Lt", "9223372036854775807"))},
+    "text_in_a_list": {"nodeSelector": on_labels(("rack", "In", "a"))},
+    "greater_than_a_text": {"nodeSelector": NOT_A_NUMBER},
+    "less_than_a_text": {"nodeSelector": on_labels(("rack", "Lt", "a"))},
+    "greater_than_a_fraction": {"nodeSelector": on_labels(("rack", "Gt", "1.5"))},
+    "greater_than_a_hexadecimal": {"nodeSelector": on_labels(("rack", "Gt", "0x1"))},
+    "greater_than_digits_in_groups": {"nodeSelector": on_labels(("rack", "Gt", "1_0"))},
+    "greater_than_nothing": {"nodeSelector": on_labels(("rack", "Gt", ""))},
+    "less_than_a_number_beyond_64_bits": {"nodeSelector": on_labels(("rack", "Lt", "9223372036854775808"))},
+    "two_texts": {"nodeSelector": on_labels(("a", "In", "x"), ("b", "Gt", "a"), ("c", "Lt", "b"))},
+    "one_text_twice": {"nodeSelector": on_labels(("rack", "Gt", "a"), ("rack", "Gt", "a"))},
+    "text_beside_a_name": {"nodeSelector": with_name(NOT_A_NUMBER)},
+    "device_with_a_text_behind_one_of_the_node": {
+        "perDeviceNodeSelection": True,
+        "devices": [{"name": "good", "nodeName": "n0"}, {"name": "bad", "nodeSelector": NOT_A_NUMBER}],
+    },
+}
+"""Slices of a driver that no claim asks for, by what their node selector compares with.
+
+API servers store all of them. One that the allocator cannot parse ends every attempt.
+"""
+
+
+def beside_foreign(spec: dict[str, Any]) -> Callable[[str], Case]:
+    """A device that is free, beside a slice of another driver."""
+
+    def build(minor: str) -> Case:
+        foreign = a_slice(name="foreign", pool="other", driver="b.example.com", **spec)
+        foreign["spec"].setdefault("devices", [{"name": "d0"}])
+        return make_case(minor, slices=[a_slice("d0"), foreign], claims=[a_claim(a_leaf(device_class="a"))])
+
+    return build
+
+
 CASES: Final[dict[str, Callable[[str], Case]]] = {
-    each.__name__: each
-    for each in (
-        distinct_values,
-        distinct_values_of_one_request,
-        narrowed_list,
-        share_picked_twice,
-        second_entry_for_all,
-        entries_for_all,
-        counters_after_a_taint,
-        capacity_of_another_device,
-        more_devices_than_in_the_slice,
-        pools_of_one_name,
-        share_without_capacity_in_use,
-        configuration_for_two_requests,
-        incomplete_pool,
-        list_attributes_and_the_scheduler,
-        amounts_in_binary,
-        fractional_range,
-        nine_of_eight,
-        eleven_of_ten,
-        counters_of_other_nodes,
-        all_beside_an_incomplete_pool,
-        admin_access_to_a_full_partition,
-        two_generations,
-    )
+    **{f"foreign_{name}": beside_foreign(spec) for name, spec in FOREIGN.items()},
+    **{
+        each.__name__: each
+        for each in (
+            distinct_values,
+            distinct_values_of_one_request,
+            narrowed_list,
+            share_picked_twice,
+            second_entry_for_all,
+            entries_for_all,
+            counters_after_a_taint,
+            capacity_of_another_device,
+            more_devices_than_in_the_slice,
+            pools_of_one_name,
+            share_without_capacity_in_use,
+            configuration_for_two_requests,
+            incomplete_pool,
+            list_attributes_and_the_scheduler,
+            amounts_in_binary,
+            fractional_range,
+            nine_of_eight,
+            eleven_of_ten,
+            counters_of_other_nodes,
+            all_beside_an_incomplete_pool,
+            admin_access_to_a_full_partition,
+            two_generations,
+        )
+    },
 }

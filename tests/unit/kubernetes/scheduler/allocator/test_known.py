@@ -153,6 +153,32 @@ def test_an_old_generation_is_not_used_once_a_newer_one_comes(minor: str):
     assert devices("two_generations", minor) == (["d0"] if minor == "1.34" else None)
 
 
+PARSED = (
+    "greater_than_a_number",
+    "greater_than_a_number_with_zeros",
+    "less_than_the_largest_number",
+    "text_in_a_list",
+    "device_with_a_text_behind_one_of_the_node",
+)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+@pytest.mark.parametrize("name", known.FOREIGN)
+def test_a_node_selector_of_any_driver_that_is_not_parsed_ends_every_attempt(name: str, minor: str):
+    given = answer(f"foreign_{name}", minor)
+    if name in PARSED:
+        assert devices(f"foreign_{name}", minor) == ["d0"]
+    else:
+        assert given["error"].startswith("gather pool information: failed to perform node selection for ")
+        assert "for 'Gt', 'Lt' operators, the value must be an integer" in given["error"]
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_node_selector_of_a_device_that_is_not_parsed_ends_every_attempt(minor: str):
+    (text,) = answers_of(known.beside_foreign(known.FOREIGN_DEVICE)(minor))
+    assert "node selection for device bad in slice foreign: " in json.loads(text)["error"]
+
+
 QUIRKS = {
     "distinct_values": Quirk.DISTINCT_BY_POINTER,
     "distinct_values_of_one_request": Quirk.DISTINCT_FORGETS,
