@@ -139,7 +139,9 @@ class Court:
         for template in find_pod_templates(manifest):
             namespace = template.owner.namespace
             spec = self._defaults.admit(template.spec, namespace) if namespace else template.spec
-            pod = admission.read_pod_request(spec, template.labels, namespace, self._namespaces)
+            pod = admission.read_pod_request(
+                spec, template.labels, namespace, self._namespaces, maker=manifest
+            )
             for decision in self._decide(pod):
                 yield template.path, decision
 

@@ -646,7 +646,62 @@ CASES: Final[dict[str, Case]] = {
             "validations": [validation("object.spec.restartPolicy == 'Never'")],
         },
         DENY,
-        [(pod(), "undecided")],
+        [(pod(), "deny"), (with_spec(pod(), restartPolicy="Never"), "pass")],
+    ),
+    "tolerations that every pod gets": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [
+                validation("object.spec.tolerations.size() == 2"),
+                validation(
+                    "object.spec.tolerations.all(t, has(t.tolerationSeconds) && t.tolerationSeconds == 300)"
+                ),
+            ],
+        },
+        DENY,
+        [
+            (pod(), "pass"),
+            (with_spec(pod(), tolerations=[]), "pass"),
+            (with_spec(pod(), tolerations=[{"operator": "Exists"}]), "deny"),
+            (with_spec(pod(), tolerations=[{"key": "a", "operator": "Exists"}]), "deny"),
+        ],
+    ),
+    "security contexts of pods": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [
+                validation(
+                    "object.spec.securityContext != null && object.spec.securityContext.?runAsNonRoot.orValue(false)"
+                )
+            ],
+        },
+        DENY,
+        [
+            (pod(), "deny"),
+            (with_spec(pod(), securityContext={"runAsNonRoot": False}), "deny"),
+            (with_spec(pod(), securityContext={"runAsNonRoot": True}), "pass"),
+        ],
+    ),
+    "fields of pods that are left out": Case(
+        {
+            "matchConstraints": rules("pods", group=""),
+            "validations": [
+                validation("!has(object.spec.hostNetwork) && !has(object.spec.nodeSelector)"),
+                validation(
+                    "object.spec.schedulerName == 'default-scheduler' && object.spec.enableServiceLinks"
+                ),
+                validation(
+                    "object.spec.containers.all(c, c.imagePullPolicy == 'Always' && has(c.resources))"
+                ),
+            ],
+        },
+        DENY,
+        [
+            (pod(), "pass"),
+            (with_spec(pod(), hostNetwork=False, nodeSelector={}), "pass"),
+            (with_spec(pod(), hostNetwork=True), "deny"),
+            (with_spec(pod(), schedulerName="other"), "deny"),
+        ],
     ),
     "too costly": Case(
         {

@@ -86,7 +86,7 @@ class Policy:
         self._minor = release.number
         self.refusals: list[tuple[str, str]] = []
         self._scope = PolicyScope(has_params=bool(self._spec.get("paramKind")))
-        self._reads_volumes = "volumes" in str(self._spec)
+        self._reads_volumes = "olume" in str(self._spec)
         self._variables = self._read_variables()
         self._conditions = [
             self._compile(each, f"matchConditions[{index}]", "expression", BOOL)

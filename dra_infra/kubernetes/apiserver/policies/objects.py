@@ -10,11 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import UNKNOWN, holds_marker, is_marker, mapping, mappings
-from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
+from dra_infra.kubernetes.api.manifests import holds_marker, mapping
 from dra_infra.kubernetes.api.record import KubernetesObject
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.v1beta1 import flat_request
+from dra_infra.kubernetes.apiserver.policies.completion import (
+    Data,
+    NotKnown,
+    complete_pod,
+    complete_workload,
+)
 from dra_infra.kubernetes.apiserver.policies.expressions import (
     UndecidedError,
     Value,
@@ -22,7 +27,7 @@ from dra_infra.kubernetes.apiserver.policies.expressions import (
     read_value,
 )
 from dra_infra.kubernetes.apiserver.verdict import Checked
-from dra_infra.kubernetes.cel.interpreter.maps import OpenMap
+from dra_infra.kubernetes.cel.interpreter.maps import NativeMap, OpenMap
 
 NO_LABELS: Final = "has the label"
 """A part of the reason why labels are not known."""
@@ -33,11 +38,19 @@ NO_LIMITS: Final = "may be filled in by a LimitRange of a namespace that is not 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of an object."""
+    """Labels of an object.
+
+    Args:
+        known: Those with known values.
+        is_complete: Whether there are no others.
+        owner: What to call the object.
+        made_up: Labels that are there too, with values that the server makes up.
+    """
 
     known: Mapping[str, str]
     is_complete: bool
     owner: str
+    made_up: frozenset[str] = frozenset()
 
     def get(self, key: str) -> str | None:
         """The value of a label, None where there is none.
@@ -45,14 +58,19 @@ class Labels:
         Raises:
             UndecidedError: When that is not known.
         """
-        if key not in self.known and not self.is_complete:
+        if key in self.made_up or (key not in self.known and not self.is_complete):
             raise UndecidedError(f"whether {self.owner} {NO_LABELS} {key} is not known here")
         return self.known.get(key)
 
     def value(self) -> Value:
         """The labels as expressions see them."""
-        if self.is_complete:
+        if self.is_complete and not self.made_up:
             return read_value(self.known)
+        if self.is_complete:
+            made_up = {
+                key: NotKnown(f"the value of label {key} is made up by the server") for key in self.made_up
+            }
+            return to_value({**self.known, **made_up})
         return partly_known(
             self.known, lambda key: f"whether {self.owner} {NO_LABELS} {key} is not known here"
         )
@@ -64,7 +82,16 @@ def text_map(value: Any) -> dict[str, str]:
 
 
 class Views:
-    """One object, as expressions see it in each version."""
+    """One object, as expressions see it in each version.
+
+    Args:
+        manifest: The object.
+        record: The object as the server completes it; None where that is not known.
+        labels: Its labels.
+        namespace: Its namespace; None where it is not written.
+        maker: The kind of the object whose controller makes it; empty for an object that is written.
+        unknown: Fields of a pod that its controller writes; None where it may write any.
+    """
 
     def __init__(
         self,
@@ -72,7 +99,12 @@ class Views:
         record: KubernetesObject | None,
         labels: Labels,
         namespace: str | None,
+        *,
+        maker: str = "",
+        unknown: Mapping[str, NotKnown] | None = None,
     ) -> None:
+        self._maker = maker
+        self._unknown = unknown
         self._manifest = manifest
         self._record = record
         self.labels = labels
@@ -102,9 +134,17 @@ class Views:
         if isinstance(self._record, Checked):
             known["spec"] = read_value(_spec_in(self._record, version))
         elif kind == "Pod" and not group:
-            known["spec"] = _pod_spec(
-                mapping(self._manifest.get("spec")), is_filled_in=is_filled_in, has_token=has_token
-            )
+            unknown_fields = {} if self._unknown is None and not self._maker else self._unknown
+            spec = mapping(self._manifest.get("spec"))
+            if unknown_fields is not None:
+                known["spec"] = _pod_spec(
+                    spec, unknown_fields, is_filled_in=is_filled_in, has_token=has_token
+                )
+            else:
+                known["spec"] = _part_of_pod_spec(spec, is_filled_in=is_filled_in, has_token=has_token)
+        elif (workload := complete_workload(self._manifest)) is not None:
+            values = {name: to_value(each) for name, each in workload.items()}
+            known["spec"] = _fields_of(values, f"object.spec.{{}} of a {kind}")
 
         def unknown(key: str) -> str:
             return f"object.{key} of a {kind} is not known before the server has completed it"
@@ -121,7 +161,7 @@ class Views:
             # Every controller labels the pods that it makes.
             known["labels"] = self.labels.value()
         if self.labels.is_complete and not isinstance(metadata.get("annotations"), str):
-            annotations = text_map(metadata.get("annotations"))
+            annotations = self._list_annotations()
             known |= {"annotations": _annotations(annotations)} if annotations else {}
             absent += [] if annotations else ["annotations"]
         for name in ("name", "generateName"):
@@ -130,6 +170,13 @@ class Views:
                 known[name] = text
         if "name" in known:
             absent.append("generateName")
+        if self.labels.is_complete and not self._maker:
+            # A controller writes its own into the objects that it makes.
+            written = {name: metadata.get(name) for name in ("ownerReferences", "finalizers")}
+            known |= {
+                name: read_value(each) for name, each in written.items() if each and not holds_marker(each)
+            }
+            absent += [name for name, each in written.items() if not each]
         if self._namespace and self._manifest.get("kind") != "Namespace":
             known["namespace"] = self._namespace
         elif self._namespace is not None:
@@ -139,6 +186,13 @@ class Views:
             lambda key: f"object.metadata.{key} is not known before the server has completed it",
             absent,
         )
+
+    def _list_annotations(self) -> dict[str, str]:
+        annotations = text_map(mapping(self._manifest.get("metadata")).get("annotations"))
+        if self._manifest.get("kind") == "DaemonSet":
+            # The server keeps it for clients of versions that are gone.
+            annotations["deprecated.daemonset.template.generation"] = "1"
+        return annotations
 
 
 def _spec_in(record: Checked, version: str) -> Any:
@@ -168,120 +222,88 @@ def _annotations(written: Mapping[str, str]) -> Value:
     return read_value(written)
 
 
-def _pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool, has_token: bool) -> Value:
-    """A pod spec, of which the containers' names, images and resources, the claims, the volumes and the node's name are known."""
-    known: dict[str, Value] = {}
-    absent: list[str] = []
-    # The server writes no node: pods of a DaemonSet have an affinity, and the scheduler binds later.
-    for name, value in (
-        ("nodeName", spec.get("nodeName") or ""),
-        ("volumes", _volumes(spec, has_token=has_token)),
-    ):
-        if value in ("", []):
-            absent.append(name)
-        elif isinstance(value, list) or (isinstance(value, str) and not holds_marker(value)):
-            known[name] = value
-    for kind in ("containers", "initContainers"):
-        containers = mappings(spec.get(kind))
-        if containers:
-            known[kind] = [_container(each, is_filled_in=is_filled_in) for each in containers]
-        else:
-            absent.append(kind)
-    if spec.get("ephemeralContainers") is None:
-        absent.append("ephemeralContainers")
-    claims = spec.get("resourceClaims")
-    if not claims:
-        absent.append("resourceClaims")
-    elif not holds_marker(claims):
-        known["resourceClaims"] = read_value(claims)
-    return partly_known(
-        known,
-        lambda key: f"object.spec.{key} of a pod is not known before the server has completed it",
-        absent,
-    )
+def to_value(data: Data) -> Value | NotKnown:
+    """Return completed data as expressions see it; a list of which an item is not known is not known."""
+    if isinstance(data, Mapping):
+        values = {str(key): to_value(value) for key, value in data.items()}
+        unknown = {key: value.reason for key, value in values.items() if isinstance(value, NotKnown)}
+        if not unknown:
+            return NativeMap.of(values.items())
+        known = {key: value for key, value in values.items() if key not in unknown}
+
+        def look_up(key: str) -> tuple[Value] | None:
+            if key in unknown:
+                raise UndecidedError(unknown[key])
+            return (known[key],) if key in known else None
+
+        return OpenMap(look_up, next(iter(unknown.values())))
+    if isinstance(data, list):
+        items = [to_value(item) for item in data]
+        return next((item for item in items if isinstance(item, NotKnown)), items)
+    return data if isinstance(data, NotKnown) else read_value(data)
 
 
-def _volumes(spec: Mapping[str, Any], *, has_token: bool) -> list[Value] | None:
-    """The volumes of a pod; None where not all of them are known."""
-    written = spec.get("volumes") or []
-    volumes = mappings(written)
-    if volumes != written:
-        return None
-    return [
-        _volume(each) for each in (*volumes, *([{"name": UNKNOWN, "projected": {}}] if has_token else []))
-    ]
+def _pod_spec(
+    spec: Mapping[str, Any], unknown: Mapping[str, NotKnown], *, is_filled_in: bool, has_token: bool
+) -> Value:
+    completed = {**complete_pod(spec, has_token=has_token), **unknown}
+    values = {name: to_value(each) for name, each in completed.items()}
+    if is_filled_in:
+        for kind in ("containers", "initContainers"):
+            containers = completed.get(kind)
+            if isinstance(containers, list) and isinstance(values[kind], list):
+                values[kind] = [_with_open_amounts(mapping(each)) for each in containers]
+    return _fields_of(values, "object.spec.{} of a pod")
 
 
-def _volume(volume: Mapping[str, Any]) -> Value:
-    """A volume, of which is known which source it has, and what is written of it."""
-    sources = {name: each for name, each in volume.items() if name != "name" and each is not None}
-    # A volume without a source is an emptyDir (SetDefaults_Volume).
-    known: dict[str, Value] = {name: _source(each) for name, each in (sources or {"emptyDir": {}}).items()}
-    name = volume.get("name")
-    if isinstance(name, str) and not holds_marker(name):
-        known["name"] = name
+def _fields_of(values: Mapping[str, Value | NotKnown], what: str) -> Value:
+    """Return an object of which some fields are not known, and all others are known to be there or not."""
+    unknown = {name: each.reason for name, each in values.items() if isinstance(each, NotKnown)}
+    known = {name: each for name, each in values.items() if not isinstance(each, NotKnown)}
 
     def look_up(key: str) -> tuple[Value] | None:
-        if key == "name" and key not in known:
-            raise UndecidedError("the name of a volume is not known here")
+        if key in unknown:
+            raise UndecidedError(f"{what.format(key)} is not known here: {unknown[key]}")
         return (known[key],) if key in known else None
 
-    return OpenMap(look_up, "all of a volume at once")
+    return OpenMap(look_up, "all fields of a spec at once")
 
 
-def _source(source: Any) -> Value:
-    fields = {
-        str(name): each
-        for name, each in mapping(source).items()
-        if isinstance(each, (str, bool)) and not holds_marker(each)
-    }
-    return partly_known(
-        fields, lambda key: f"{key} of a volume is not known before the server has completed it"
-    )
-
-
-def _container(container: Mapping[str, Any], *, is_filled_in: bool) -> Value:
-    known: dict[str, Value] = {
-        name: value
-        for name in ("name", "image")
-        if isinstance(value := container.get(name), str) and not holds_marker(value)
-    }
+def _with_open_amounts(container: Mapping[str, Data]) -> Value:
+    """Return a container whose limits and requests a LimitRange may have completed."""
     resources = mapping(container.get("resources"))
-    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
-    # A limit stands in for a request that is not written (SetDefaults_Pod in pkg/apis/core/v1/defaults.go).
-    completed = {**limits, **requests} if limits is not None and requests is not None else None
-    found = {"limits": limits, "requests": completed}
-    written = {name: each for name, each in found.items() if each is not None}
-    amounts = {
-        name: partly_known(each, lambda key: f"{key} {NO_LIMITS}", is_gone_over=True)
-        if is_filled_in
-        else read_value(each)
-        for name, each in written.items()
-        if each or is_filled_in
-    }
-    absent = [name for name in written if name not in amounts]
-    claims = resources.get("claims")
-    if not claims:
-        absent.append("claims")
-    elif not holds_marker(claims):
-        amounts["claims"] = read_value(claims)
-    known["resources"] = partly_known(
+    amounts: dict[str, Value] = {}
+    for name in ("limits", "requests"):
+        written = {
+            key: value
+            for key, value in mapping(resources.get(name)).items()
+            if not isinstance(value, NotKnown)
+        }
+        amounts[name] = partly_known(written, lambda key: f"{key} {NO_LIMITS}", is_gone_over=True)
+    claims = to_value(resources.get("claims", []))
+    if claims and not isinstance(claims, NotKnown):
+        amounts["claims"] = claims
+    absent = ["claims"] if not claims else []
+    open_resources = partly_known(
         amounts, lambda key: f"{key} of a container's resources is not known here", absent
     )
+    fields = {name: to_value(each) for name, each in container.items()} | {"resources": open_resources}
+    return _fields_of(fields, "{} of a container")
+
+
+def _part_of_pod_spec(spec: Mapping[str, Any], *, is_filled_in: bool, has_token: bool) -> Value:
+    """Return a pod of which a controller that is not known here may have written more: its containers, claims and volumes."""
+    completed = complete_pod(spec, has_token=has_token)
+    kept = ("containers", "initContainers", "ephemeralContainers", "resourceClaims", "volumes", "nodeName")
+    values = {name: to_value(completed[name]) for name in kept if name in completed}
+    if is_filled_in:
+        for kind in ("containers", "initContainers"):
+            containers = completed.get(kind)
+            if isinstance(containers, list) and isinstance(values[kind], list):
+                values[kind] = [_with_open_amounts(mapping(each)) for each in containers]
+    known = {name: each for name, each in values.items() if not isinstance(each, NotKnown)}
     return partly_known(
-        known, lambda key: f"{key} of a container is not known before the server has completed it"
+        known,
+        lambda key: f"object.spec.{key} of a pod is not known before its controller has made it",
+        [name for name in kept if name not in completed],
     )
-
-
-def _amounts(written: Any) -> dict[str, str] | None:
-    """Quantities as the server writes them; None where one is not known."""
-    found: dict[str, str] = {}
-    for name, value in mapping(written).items():
-        text = quantity_text(value)
-        if text is None or is_marker(text):
-            return None
-        try:
-            found[str(name)] = Quantity.parse(text).canonical()
-        except ValueError:
-            return None
-    return found

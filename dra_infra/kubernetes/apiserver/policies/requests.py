@@ -26,6 +26,12 @@ from dra_infra.kubernetes.api.manifests import (
     value_at,
 )
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.apiserver.policies.completion import (
+    add_daemon_tolerations,
+    complete_workload,
+    list_job_labels,
+    list_unknown_fields,
+)
 from dra_infra.kubernetes.apiserver.policies.expressions import Value, partly_known, read_value
 from dra_infra.kubernetes.apiserver.policies.objects import Labels, Views, text_map
 from dra_infra.kubernetes.apiserver.verdict import Checked, judge
@@ -206,8 +212,12 @@ def read_request(
     if kind == "Namespace":
         labels = {**labels, NAME_LABEL: str(metadata.get("name") or "")}
     owner = f"the {kind}"
-    is_plain = record is not None or kind in ("Namespace", "Pod")
-    views = Views(manifest, record, Labels(labels, is_plain, owner), namespace)
+    is_workload = complete_workload(manifest) is not None
+    is_plain = record is not None or kind in ("Namespace", "Pod") or is_workload
+    made_up: frozenset[str] = frozenset()
+    if (group, kind) == ("batch", "Job") and not labels:
+        labels, made_up = list_job_labels(manifest)
+    views = Views(manifest, record, Labels(labels, is_plain, owner, made_up), namespace)
     return Request(
         group=group,
         version=version,
@@ -246,6 +256,7 @@ def read_claim_request(manifest: Mapping[str, Any], template: Request) -> Reques
         ResourceClaim().changed({"spec": spec}) if spec else None,
         Labels(text_map(metadata.get("labels")), spec is not None, "a claim of the template"),
         template.namespace,
+        maker="ResourceClaimTemplate",
     )
     return replace(
         template,
@@ -264,6 +275,8 @@ def read_pod_request(
     labels: Mapping[str, str],
     namespace: str,
     namespaces: Mapping[str, Mapping[str, str]],
+    *,
+    maker: Mapping[str, Any],
 ) -> Request:
     """The request by which a controller makes a pod of a template.
 
@@ -272,9 +285,14 @@ def read_pod_request(
         labels: Labels of the template, to which the controller adds its own.
         namespace: Namespace of the object that has the template; empty where none is written.
         namespaces: Labels of the namespaces that are known.
+        maker: The object with the template.
     """
     known = Labels(dict(labels), is_complete=False, owner="a pod of the template")
-    views = Views({"apiVersion": "v1", "kind": "Pod", "spec": spec}, None, known, namespace or None)
+    kind = str(maker.get("kind"))
+    spec = add_daemon_tolerations(spec) if kind == "DaemonSet" else spec
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": spec}
+    unknown = list_unknown_fields(kind, mapping(maker.get("spec")))
+    views = Views(pod, None, known, namespace or None, maker=kind, unknown=unknown)
     return Request(
         group="",
         version="v1",
