@@ -157,6 +157,7 @@ class Explained:
 ASIDE: Final = (
     "pool-incomplete",
     "pool-invalid",
+    "pool-obsolete",
     "driver-not-on-node",
     "driver-missing",
     "mig-not-published",

@@ -56,6 +56,9 @@ def _describe_subject(report: Explained) -> Iterator[str]:
         return
     if answer.verdict == "fits":
         yield f"  on {answer.node}: {_devices(answer.devices)}"
+        for quirk in answer.quirks:
+            yield f"  it fits only because of a bug of Kubernetes {answer.kubernetes}: {quirk}"
+        yield from (f"  not known: {each}" for each in answer.unknown)
         return
     yield from _answer(answer, report)
     if report.subject_question.unmodelled:
@@ -73,8 +76,8 @@ def _answer(answer: Explanation, report: Explained) -> Iterator[str]:
     question = report.subject_question.question
     if answer.outranked and question is not None:
         yield (
-            f"  its priority {question.priority} does not help: the scheduler preempts no pod for its devices, and these "
-            f"keep theirs: {join_words(answer.outranked)}"
+            f"  its priority {question.priority} does not help: no scheduler up to 1.38 preempts a pod for its devices, so it "
+            f"waits until one of these ends: {join_words(answer.outranked)}"
         )
     for quirk in answer.quirks:
         yield f"  a bug of Kubernetes {answer.kubernetes} decides: {quirk}"

@@ -19,6 +19,7 @@ from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
 from dra_infra.output.wording import count_of, join_words
 
 Manifest = Mapping[str, Any]
@@ -48,7 +49,7 @@ def published_devices(slices: Sequence[Manifest]) -> set[tuple[str, str, str]]:
 
 
 def check_pools(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
-    """Codes `pool-incomplete`, `pool-invalid`, `slice-node-gone`, `device-taint`."""
+    """Codes `pool-incomplete`, `slice-counts-differ`, `pool-invalid`, `slice-node-gone`, `device-taint`."""
     for (driver, pool), found in newest_pools(evidence.of(SLICES)).items():
         if driver in drivers:
             path = f"pool {driver}/{pool}"
@@ -71,13 +72,30 @@ def check_pools(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
 
 
 def _incomplete(path: str, found: Sequence[Manifest]) -> Iterator[Problem]:
-    wanted = mapping(mapping(found[0].get("spec")).get("pool")).get("resourceSliceCount")
-    if wanted != len(found):
+    counts = {mapping(mapping(each.get("spec")).get("pool")).get("resourceSliceCount") for each in found}
+    wanted = sorted(count for count in counts if isinstance(count, int))
+    if len(wanted) > 1:
+        yield Problem(
+            path=path,
+            code="slice-counts-differ",
+            message=f"generation {_generation(found[0])} has {count_of(len(found), 'slice')}, and {describe_counts(wanted)}",
+            hint="the driver has to publish one number in all slices of a generation: restart its pod, or report the bug",
+        )
+    elif wanted and wanted[0] < len(found):
+        names = join_words(sorted(name_of(each) for each in found))
         yield Problem(
             path=path,
             code="pool-incomplete",
-            message=f"generation {_generation(found[0])} has {count_of(len(found), 'slice')} of {wanted}: "
-            "none of its devices is given out",
+            message=f"generation {_generation(found[0])} has {count_of(len(found), 'slice')} and they claim {wanted[0]}: "
+            "none of its devices is allocated",
+            hint=f"one of {names} is left from an earlier run: delete it, or restart the driver's pod, which publishes anew",
+        )
+    elif wanted != [len(found)]:
+        yield Problem(
+            path=path,
+            code="pool-incomplete",
+            message=f"generation {_generation(found[0])} has {count_of(len(found), 'slice')} of "
+            f"{wanted[0] if wanted else None}: none of its devices is given out",
             hint="the driver is still writing them, or the server refused one: see the log of its pod on that node",
         )
 

@@ -18,6 +18,8 @@ CLUSTERS: dict[str, str] = {
     "class-missing": "no device class selects the devices of a driver",
     "class-without-devices": "a device class is for a driver that publishes nothing",
     "pool-incomplete": "a pool of devices lacks slices, so none of its devices is given out",
+    "pool-obsolete": "a node has only old slices of a pool that has newer ones elsewhere, so it gets none of its devices",
+    "slice-counts-differ": "slices of a pool claim different numbers of slices, so its devices are allocated or not by chance",
     "pool-invalid": "a pool of devices contradicts itself, so none of its devices is given out",
     "slice-node-gone": "a slice is for a node that is not there",
     "driver-not-on-node": "a node with GPUs publishes no devices",

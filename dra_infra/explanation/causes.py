@@ -14,16 +14,24 @@ from dra_infra.explanation.device_checks import find_unusable_pools
 from dra_infra.explanation.question import Question
 from dra_infra.kubernetes.api.device_class import DeviceClass, drivers_of, expressions_of
 from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
+from dra_infra.kubernetes.scheduler.allocator.identity import PoolID
+from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
+from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.output.wording import nearest
 
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
-_CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-incomplete"}
+_CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-obsolete"}
+_HINTS: Final = {
+    "incomplete": "the driver is still writing it, or the server refused a slice: see the log of its pod there",
+    "invalid": "that is a bug of the driver; restarting its pod on the node makes it publish anew",
+    "obsolete": "the driver is replacing the slices; if it stays, see the log of its pod on this node",
+}
 _SHOWN: Final = 4
 
 
 def find_causes(question: Question) -> Iterator[Problem]:
     """Codes `class-not-known`, `driver-missing`, `driver-not-on-node`, `mig-not-published`, `slice-node-gone`,
-    `pool-incomplete`, `pool-invalid`.
+    `pool-incomplete`, `pool-invalid`, `pool-obsolete`, `slice-counts-differ`.
     """  # noqa: D205  (one list of codes)
     drivers: set[str] = set()
     seen: set[str] = set()
@@ -122,14 +130,38 @@ def _pools(question: Question, drivers: set[str]) -> Iterator[Problem]:
             hint="their devices are nobody's; see whether these nodes should be there",
             severity="warning",
         )
-    told = set()
+    reported: set[PoolID] = set()
     for node in question.eligible:
-        for trouble in find_unusable_pools(question.cluster, node):
-            if trouble.pool not in told and (not drivers or trouble.pool.driver in drivers):
-                told.add(trouble.pool)
-                yield Problem(
-                    path=f"pool {trouble.pool}",
-                    code=_CODES[trouble.state],
-                    message=f"it is {trouble.state}: {trouble.why}; none of its devices is given out",
-                    hint="the driver is still writing it, or the server refused a slice: see the log of its pod there",
-                )
+        for problem, pool in _pools_of_node(question, node):
+            if pool not in reported and (not drivers or pool.driver in drivers):
+                reported.add(pool)
+                yield problem
+
+
+def _pools_of_node(question: Question, node: Node) -> Iterator[tuple[Problem, PoolID]]:
+    """Yield what is wrong with the pools that a node sees, and with which pool."""
+    for trouble in find_unusable_pools(question.cluster, node):
+        hint = _HINTS[trouble.state]
+        if trouble.is_overfull:
+            hint = "delete the slice that an earlier run of the driver left, or restart its pod, which publishes anew"
+        yield (
+            Problem(
+                path=f"pool {trouble.pool}",
+                code=_CODES[trouble.state],
+                message=f"it is {trouble.state}: {trouble.why}; none of its devices is allocated",
+                hint=hint,
+            ),
+            trouble.pool,
+        )
+    for pool in question.cluster.allocator.pools(node):
+        if pool.counts:
+            yield (
+                Problem(
+                    path=f"pool {pool.id}",
+                    code="slice-counts-differ",
+                    message=f"{describe_counts(pool.counts)}; whether its devices are allocated may change from attempt to attempt",
+                    hint="the driver has to publish one number in all slices of a generation: restart its pod, or report the bug",
+                    severity="warning",
+                ),
+                pool.id,
+            )

@@ -18,7 +18,7 @@ from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.explanation.shares import refuse_share
 from dra_infra.kubernetes.scheduler.allocator.capacity import fits
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool, claimed_counts
 from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import is_tried
@@ -32,12 +32,21 @@ from dra_infra.kubernetes.scheduler.fleet import Node
 
 @dataclass(frozen=True, slots=True)
 class UnusablePool:
-    """A pool that gives no devices away, and why; `devices` are those that the node would see in it, of what is published."""
+    """A pool whose devices nobody gets.
+
+    Args:
+        pool: The pool.
+        state: `incomplete`, `invalid`, or `obsolete`.
+        why: What makes it so.
+        devices: The devices that the node would see in it, of what is published.
+        is_overfull: Whether more slices are published than they claim.
+    """
 
     pool: PoolID
     state: str
     why: str
     devices: tuple[Published, ...]
+    is_overfull: bool = False
 
     def __str__(self) -> str:
         return f"resource pool {self.pool} is {self.state}: {self.why}"
@@ -49,31 +58,32 @@ def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, 
 
 
 def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool]:
-    """The pools that a node sees and whose devices nobody gets."""
+    """Yield the pools that a node sees and whose devices nobody gets."""
     built = {pool.id: pool for pool in cluster.allocator.pools(node)}
     relevant = cluster.index.relevant(node)
-    names = {pool_of(each) for each in relevant}
-    for name in sorted(
-        each for each in names if each not in built or not _gives(built[each], cluster.variant)
-    ):
+    for name in sorted({pool_of(each) for each in relevant}):
+        pool = built.get(name)
+        if pool is not None and _gives(pool, cluster.variant):
+            continue
         slices = [each for each in relevant if pool_of(each) == name]
         generation = max(each.spec.pool.generation for each in slices)
         newest = [each for each in slices if each.spec.pool.generation == generation]
         devices = tuple(device for each in newest for device in cluster.index.devices(each))
-        pool = built.get(name)
         if pool is None:
-            # Its devices are history, which is told of each.
-            devices = ()
+            # The devices are those of an old generation, which is reported for each of them.
             why = (
                 f"slices of a newer generation than {generation} are there, and none of them is for this node"
             )
-            yield UnusablePool(name, "obsolete", why, devices)
+            yield UnusablePool(name, "obsolete", why, ())
         elif pool.invalid:
             yield UnusablePool(name, "invalid", pool.invalid, devices)
         else:
-            there = len(cluster.index.everywhere(name, generation) or ())
-            wanted = newest[0].spec.pool.resource_slice_count
-            yield UnusablePool(name, "incomplete", f"{there} of {wanted} slices are published", devices)
+            published = len(cluster.index.everywhere(name, generation) or ())
+            wanted = claimed_counts(newest)
+            why = f"{published} of {wanted[0]} slices are published"
+            if len(wanted) > 1 or published > wanted[0]:
+                why = f"{published} slices are published, and they claim {' and '.join(map(str, wanted))}"
+            yield UnusablePool(name, "incomplete", why, devices, is_overfull=published > wanted[-1])
 
 
 def _gives(pool: Pool, variant: Variant) -> bool:

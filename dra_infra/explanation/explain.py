@@ -7,7 +7,7 @@ nothing fits hold whatever is in use: by counting, or by a search that came to i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
@@ -29,7 +29,7 @@ from dra_infra.explanation.records import (
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
+from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Outcome
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
@@ -160,8 +160,15 @@ class _Explainer:
         if first.failed is not None:
             base = replace(base, error=find_error(question, first))
         elif number == question.pods and first.fits:
+            where = next(each for each in question.nodes if each.name == first.node)
             return replace(
-                base, verdict="fits", placed=number, node=first.node, devices=_devices(first.results)
+                base,
+                verdict="fits",
+                placed=number,
+                node=first.node,
+                devices=_devices(first.results),
+                quirks=self._quirks(question, where),
+                unknown=tuple(dict.fromkeys(self._unknown)),
             )
         # What is left for the first pod that does not fit.
         requests = read_requests(self._question.cluster, self._question.asked, question.names)
@@ -177,12 +184,12 @@ class _Explainer:
             verdict=verdict,
             placed=number,
             requests=survey.trees(further),
-            node=near[0] if near and not base.error and not first.late else "",
+            node=near[0] if near and not (base.error or first.late or first.doubt) else "",
             outranked=_find_outranked(self._question, survey.holders()),
         )
         if base.node:
             node = next(each for each in question.nodes if each.name == near[0])
-            base = replace(base, nearest=self._nearest(node), quirks=self._quirks(node))
+            base = replace(base, nearest=self._nearest(node), quirks=self._quirks(self._question, node))
             base = replace(base, proof=self._proof(requests, base.requests))
         if any(tree.most < (tree.count or 1) for tree in base.requests):
             base = replace(base, beyond=further.find_beyond())
@@ -195,7 +202,9 @@ class _Explainer:
         try:
             self._kinds = sort_nodes(self._asked)
             first = try_nodes(self._asked, self._budget, [kind.first for kind in self._kinds])
-            if not first.is_known:
+            if first.doubt:
+                self._unknown.append(first.doubt)
+            elif not first.is_known:
                 self._unknown.append(
                     "a search for devices was stopped: whether it would end well is not known"
                 )
@@ -246,29 +255,43 @@ class _Explainer:
         )
         return found.here or found.text.format(best=found.best)
 
-    def _quirks(self, node: Node) -> tuple[str, ...]:
-        """Bugs of the minor without which the nearest node would answer otherwise."""
-        question = self._question
-        found = []
-        cluster = question.cluster
+    def _quirks(self, question: Question, node: Node) -> tuple[str, ...]:
+        """Return the bugs of the minor without which a node would answer otherwise: each one alone, or a few together."""
+        has = question.cluster.variant.quirks
         try:
             answer, ended = self._budget.attempt(question, node)
-            for quirk in Quirk if ended else ():
-                if cluster.variant.has(quirk):
-                    variant = replace(cluster.variant, quirks=cluster.variant.quirks - {quirk})
-                    other = Inventory.of(
-                        variant,
-                        cluster.index,
-                        cluster.classes.values(),
-                        cluster.state,
-                        evaluator=cluster.evaluator,
-                    )
-                    without, known = self._budget.attempt(question.with_cluster(other), node)
-                    if known and without != answer:
-                        found.append(quirk.value)
+            if not has or not ended or not self._differs(question, node, answer, has):
+                return ()
+            found = [
+                quirk for quirk in Quirk if quirk in has and self._differs(question, node, answer, {quirk})
+            ]
+            # Where each hides the other, all of a smallest set have to go: take back what does not matter.
+            together = set(has)
+            for quirk in Quirk if not found else ():
+                if quirk in together and self._differs(question, node, answer, together - {quirk}):
+                    together.remove(quirk)
         except LateError:
             self._unknown.append(_LATE.format("bugs of the minor were looked for"))
-        return tuple(found)
+            return ()
+        if found:
+            return tuple(quirk.value for quirk in found)
+        return (" and ".join(quirk.value for quirk in Quirk if quirk in together),)
+
+    def _differs(self, question: Question, node: Node, answer: Outcome, without: Set[Quirk]) -> bool:
+        """Return True where a node answers otherwise without these bugs; of one that fits, where it would not.
+
+        Raises:
+            LateError: When the time is over.
+        """
+        cluster = question.cluster
+        variant = replace(cluster.variant, quirks=cluster.variant.quirks - without)
+        other = Inventory.of(
+            variant, cluster.index, cluster.classes.values(), cluster.state, evaluator=cluster.evaluator
+        )
+        outcome, ended = self._budget.attempt(question.with_cluster(other), node)
+        if isinstance(answer, Allocated) and isinstance(outcome, Allocated):
+            return False
+        return ended and outcome != answer
 
     def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:
         try:
@@ -302,7 +325,7 @@ def _refusals(question: Question) -> tuple[Refusal, ...]:
 
 
 def _find_outranked(question: Question, holders: Sequence[Holder]) -> tuple[str, ...]:
-    """Returns the holders whose pods the scheduler would preempt, were it not for devices."""
+    """Return the holders of lower priority: the pod waits for them, because no scheduler preempts a pod for devices."""
     asked = question.priority
     return tuple(
         f"{each} of priority {each.priority}"

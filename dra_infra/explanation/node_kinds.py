@@ -91,6 +91,7 @@ class _Reader:
             # In 1.35 pools of one name and several drivers share counters.
             self.numbers.setdefault(("pool", pool.id.pool), len(self.numbers)),
             pool.is_incomplete,
+            pool.counts,
             bool(pool.invalid),
             tuple((name, *sorted(counters.items())) for name, counters in sorted(pool.counters.items())),
             tuple(map(self.device, pool.devices)),

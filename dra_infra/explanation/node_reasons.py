@@ -26,10 +26,10 @@ _STEPS: Final = 20_000
 """Steps of the search that finds out whether free devices would do; the rest is not known then."""
 
 _HELD: Final = {
-    "device": "other pods hold too many of them",
-    "capacity": "running pods hold too much of their capacity",
-    "counters": "running pods hold too much of the counters that they share",
-    "compatibility groups": "running pods hold devices of other compatibility groups",
+    "device": "too many of them are in use",
+    "capacity": "too much of their capacity is in use",
+    "counters": "too much of the counters that they share is in use",
+    "compatibility groups": "devices of other compatibility groups are in use",
 }
 
 

@@ -48,6 +48,7 @@ class Placed:
         failed: The error that ended the attempt, where one did.
         is_known: Whether no search was stopped.
         late: A node with devices that the scheduler may not come to in its time; empty where none is.
+        doubt: Why the answer of a node is not decided; empty where each is.
     """
 
     node: str = ""
@@ -55,6 +56,7 @@ class Placed:
     failed: Failed | None = None
     is_known: bool = True
     late: str = ""
+    doubt: str = ""
 
     @property
     def fits(self) -> bool:
@@ -110,6 +112,10 @@ def try_nodes(question: Question, budget: Budget, nodes: Sequence[Node]) -> Plac
             found = replace(found, late=found.late or node.name)
         elif not ended:
             found = replace(found, is_known=False)
+        elif isinstance(outcome, Failed) and not outcome.decided:
+            found = replace(found, is_known=False, doubt=found.doubt or outcome.text)
+            if not outcome.on_node:
+                return Placed(is_known=False, doubt=outcome.text)
         elif isinstance(outcome, Failed) and not outcome.on_node:
             return Placed(failed=outcome, node=node.name)
         elif isinstance(outcome, Allocated) and not found.node:

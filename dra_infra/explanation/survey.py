@@ -38,6 +38,7 @@ from dra_infra.explanation.records import (
     Step,
 )
 from dra_infra.explanation.shares import describe_left
+from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
@@ -189,6 +190,7 @@ class Survey:
         self._requests = requests
         self._leaves = [leaf for entries in requests for leaf in entries]
         self._found = {leaf.key: DeviceProgress() for leaf in self._leaves}
+        self._nodes = {node.name for node in question.nodes}
         self.devices: dict[DeviceID, Published] = {}
         self.checks_of: dict[str, DeviceChecks] = {}
         """By name of each node; nodes of one kind have that of the first."""
@@ -216,9 +218,7 @@ class Survey:
         for slice_ in self._question.slices:
             pool = pool_of(slice_)
             generation = slice_.spec.pool.generation
-            node = slice_.spec.node_name
-            text = f"slices are for node {node}, which is not there" if node else "slices are for other nodes"
-            at = Progress(NOWHERE, text=text)
+            at = Progress(NOWHERE, text=self._find_place(slice_))
             if generation != newest[pool]:
                 text = f"of generation {generation} of resource pool {pool}, which has generation {newest[pool]} by now"
                 at = Progress(OUTDATED, text=text)
@@ -226,6 +226,16 @@ class Survey:
                 if at.stage == NOWHERE or each.id not in self.devices:
                     self.devices[each.id] = each
                 self._reach(each.id, at)
+
+    def _find_place(self, slice_: ResourceSlice) -> str:
+        """Describe why no node of the question sees a slice."""
+        gate = self._question.cluster.index.ignored_for(slice_)
+        if gate:
+            return f"the scheduler ignores their slice, because the gate {gate} is off"
+        node = slice_.spec.node_name
+        if node and node not in self._nodes:
+            return f"slices are for node {node}, which is not there"
+        return "slices are for other nodes"
 
     def _reach(self, device: DeviceID, at: Progress) -> None:
         for found in self._found.values():

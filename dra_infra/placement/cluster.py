@@ -140,7 +140,7 @@ class Cluster:
         if isinstance(outcome, Cannot):
             return Impossible()
         if not outcome.decided:
-            return NotDecided("cel-not-decided-here", outcome.text)
+            return NotDecided(outcome.code, outcome.text, outcome.on_node)
         if outcome.on_node:
             return Impossible()
         return Aborted(outcome.text, outcome.crashes)
@@ -314,6 +314,7 @@ class _Description:
             pool.id.driver,
             pool.is_incomplete,
             pool.invalid,
+            pool.counts,
             # Where a slice begins counts: 1.34 and 1.35 look at other devices of it.
             tuple((self._kind(each), each.index) for each in pool.devices),
             tuple(self._kind(each) for each in pool.elsewhere if each.device.consumes_counters),

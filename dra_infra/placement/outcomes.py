@@ -57,10 +57,17 @@ class Aborted:
 
 @dataclass(frozen=True, slots=True)
 class NotDecided:
-    """The search reached something that is not modelled, or its limit."""
+    """The search reached something that is not modelled, or its limit.
+
+    Args:
+        code: Code of the reason.
+        what: What it reached.
+        on_node: Whether it is about this node alone, so that other nodes may still take the pod for certain.
+    """
 
     code: str
     what: str
+    on_node: bool = False
 
 
 Halt: TypeAlias = Aborted | NotDecided

@@ -324,13 +324,15 @@ def _judge(
     """The verdict, and the reasons that are about all pods of the workload rather than about nodes."""
     if answer.is_aborted:
         return "does-not-fit", ()
-    if answer.halted:
+    if any(not (isinstance(halt, NotDecided) and halt.on_node) for halt, _ in answer.halted.values()):
         return "not-decided", ()
     wanted = max(replicas, 1)
     if daemon and not replicas:
         # Its controller makes no pods, which is no failure.
         text = "no node lets its pods in, so it has none"
         return "fits", (Reason(code="node-refuses-pod", message=text),)
+    if answer.halted and capacity.pods < wanted:
+        return "not-decided", ()
     if not answer.candidates:
         empty = Reason(code="too-few-nodes", message="the fleet has no nodes")
         return "does-not-fit", () if answer.eligible or answer.refused else (empty,)

@@ -15,10 +15,15 @@ from dra_infra.kubernetes.scheduler.pod_shapes import REQUIRED, find_host_ports
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 
+_PREEMPTION: Final = "preemption"
+_NOT_FOR_DEVICES: Final = (
+    "preemption for cpu, memory and slots; no scheduler up to 1.38 preempts a pod for its devices"
+)
+
 _FIELDS: Final = {
-    "preemptionPolicy": "preemption",
-    "priority": "preemption",
-    "priorityClassName": "preemption",
+    "preemptionPolicy": _PREEMPTION,
+    "priority": _PREEMPTION,
+    "priorityClassName": _PREEMPTION,
     "schedulingGates": "the pod waits until its gates are removed",
     "schedulingGroup": "gang scheduling",
     "workloadRef": "gang scheduling",
@@ -47,6 +52,9 @@ def find_unmodelled(
             named then too.
     """
     found = {f"{template.at(path)} ({why})" for path, why in _find(template.spec)}
+    if template.spec.get("resourceClaims"):
+        # PreFilterExtensions in dynamicresources.go is nil, so a dry run without a victim finds no device freed.
+        found = {each.replace(f"({_PREEMPTION})", f"({_NOT_FOR_DEVICES})") for each in found}
     if admission is None:
         found |= {f"{template.at(path)} ({why})" for path, why in _find_other_pods(template.spec)}
     runtime = template.spec.get("runtimeClassName")

@@ -22,11 +22,14 @@ def node(name: str, *, taints: Any = (), allocatable: Any = None, **labels: str)
     }
 
 
-def slice_of(node_name: str, *devices: Any, driver: str = GPU, **more: Any) -> dict[str, Any]:
+def slice_of(
+    node_name: str, *devices: Any, driver: str = GPU, number: int | None = None, **more: Any
+) -> dict[str, Any]:
     pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1, **more.pop("pool", {})}
     named = [each if isinstance(each, dict) else {"name": each} for each in devices]
     spec = {"driver": driver, "nodeName": node_name, "pool": pool, "devices": named, **more}
-    return {"metadata": {"name": f"{node_name}-{driver}-{len(devices)}"}, "spec": spec}
+    number = len(devices) if number is None else number
+    return {"metadata": {"name": f"{node_name}-{driver}-{number}"}, "spec": spec}
 
 
 def device_class(name: str = GPU, driver: str = GPU, **more: Any) -> dict[str, Any]:

@@ -54,6 +54,19 @@ CASES: dict[str, tuple[Evidence, tuple[str, str, str]]] = {
         healthy(resourceslices=[slice_of("n1", "gpu-0", pool={"resourceSliceCount": 2})]),
         ("pool-incomplete", "pool gpu.nvidia.com/n1", "error"),
     ),
+    "a slice too many": (
+        healthy(resourceslices=[slice_of("n1", "gpu-0"), slice_of("n1", "gpu-1", number=2)]),
+        ("pool-incomplete", "pool gpu.nvidia.com/n1", "error"),
+    ),
+    "slices that disagree on their number": (
+        healthy(
+            resourceslices=[
+                slice_of("n1", "gpu-0"),
+                slice_of("n1", "gpu-1", number=2, pool={"resourceSliceCount": 2}),
+            ]
+        ),
+        ("slice-counts-differ", "pool gpu.nvidia.com/n1", "error"),
+    ),
     "a device twice": (
         healthy(resourceslices=[slice_of("n1", "gpu-0", "gpu-0")]),
         ("pool-invalid", "pool gpu.nvidia.com/n1", "error"),

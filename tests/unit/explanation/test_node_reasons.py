@@ -111,7 +111,7 @@ def test_devices_in_use_are_told_apart_from_too_few():
     found = find(slices=[a_slice("d0", "d1")], claims=[a_claim(a_leaf(2))], allocated={"devices": used})
     assert (found.code, said(found)) == (
         "devices-in-use",
-        "enough devices match, but other pods hold too many of them",
+        "enough devices match, but too many of them are in use",
     )
 
 
@@ -121,7 +121,7 @@ def test_counters_in_use_are_told_as_such():
     found = find(slices=slices, claims=[a_claim(a_leaf())], allocated={"devices": used})
     assert (found.code, said(found)) == (
         "devices-in-use",
-        "enough devices match, but running pods hold too much of the counters that they share",
+        "enough devices match, but too much of the counters that they share is in use",
     )
 
 
@@ -138,7 +138,7 @@ def test_counters_of_a_device_that_selectors_refuse_decide_nothing_for_another_d
     found = find(minor, slices=[*first, *second], claims=[a_claim(leaf, leaf)], allocated={"devices": used})
     assert (found.code, said(found)) == (
         "devices-in-use",
-        "enough devices match, but other pods hold too many of them",
+        "enough devices match, but too many of them are in use",
     )
 
 

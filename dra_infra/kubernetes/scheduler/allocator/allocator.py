@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
@@ -40,7 +41,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
     abort,
 )
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool, gather_pools
+from dra_infra.kubernetes.scheduler.allocator.pools import Pool, describe_counts, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import LOOKS_IN_TIME, PrunedSearch, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal, Tracer
 from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
@@ -113,6 +114,18 @@ def _result(picked: Picked, variant: Variant) -> DeviceRequestAllocationResult:
             "skip_node_operations": published.slice.spec.skip_node_operations if tells_skips else None,
         }
     )
+
+
+def _join_outcomes(complete: Outcome, incomplete: Outcome, unsettled: Pool) -> Outcome:
+    """Return the outcome that an attempt has whether a pool is complete or not; one that is not decided if it differs."""
+    outcomes = (complete, incomplete)
+    if complete == incomplete:
+        return complete
+    if all(isinstance(each, Cannot) or (isinstance(each, Failed) and each.on_node) for each in outcomes):
+        return complete
+    ends = any(isinstance(each, Failed) and not each.on_node for each in outcomes)
+    text = f"resource pool {unsettled.id}: {describe_counts(unsettled.counts)}"
+    return Failed(text, on_node=not ends, decided=False, code="slice-counts-differ")
 
 
 def _configure(
@@ -289,7 +302,19 @@ class Allocator:
         """
         if claims and (error := self.find_parse_error(node)):
             return Failed(error)
+        pools = self.pools(node)
+        outcome = self._search(self._attempt(node, claims, declared, is_cancelled))
+        unsettled = next((pool for pool in pools if pool.counts), None)
+        if unsettled is None:
+            return outcome
+        # If the answer is the same whether these pools are complete or not, it does not matter which number is read.
         attempt = self._attempt(node, claims, declared, is_cancelled)
+        incomplete = replace(attempt, pools=[pool.as_incomplete for pool in pools])
+        return _join_outcomes(outcome, self._search(incomplete), unsettled)
+
+    def _search(self, attempt: Attempt) -> Outcome:
+        """Search with the pools of an attempt."""
+        claims, node = attempt.claims, attempt.node
         search = PrunedSearch(attempt, self._availability) if self._prune else Search(attempt)
         try:
             if search.run():

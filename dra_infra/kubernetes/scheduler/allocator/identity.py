@@ -100,13 +100,15 @@ class Failed:
         text: The error as the scheduler words it.
         on_node: Whether it is about this node alone; else it ends the attempt for the pod, whatever other nodes can do.
         crashes: Whether the scheduler panics instead of returning an error.
-        decided: False where the CEL engine here cannot tell what the scheduler's says (`cel-not-decided-here`).
+        decided: False where it is not known what the scheduler does, for the reason of `code`.
+        code: `cel-not-decided-here`, or `slice-counts-differ`.
     """
 
     text: str
     on_node: bool = False
     crashes: bool = False
     decided: bool = True
+    code: str = "cel-not-decided-here"
 
 
 Outcome: TypeAlias = Allocated | Cannot | Failed

@@ -6,7 +6,7 @@ Source: GatherPools, buildPool and poolIsInvalid of the allocators' copies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -30,6 +30,9 @@ class Pool:
         counters: What the pool's devices share; in 1.34 the counters are those of a slice.
         is_incomplete: Whether slices are missing.
         invalid: Why its slices contradict each other; empty when they do not.
+        counts: The different numbers of slices that its slices claim, where the pool is complete by one of them and
+            incomplete by another. The scheduler takes the number of the slice that it lists first, and lists slices out
+            of a map (`ListPatchedResourceSlices`), so each attempt may see another answer.
     """
 
     id: PoolID
@@ -38,6 +41,12 @@ class Pool:
     counters: CounterSets = field(default_factory=dict)
     is_incomplete: bool = False
     invalid: str = ""
+    counts: tuple[int, ...] = ()
+
+    @property
+    def as_incomplete(self) -> Pool:
+        """Return the pool as an attempt sees it that reads a number of slices which are not all there."""
+        return replace(self, is_incomplete=True, counts=()) if self.counts else self
 
 
 def gather_pools(index: SliceIndex, node: Node, variant: Variant) -> tuple[Pool, ...]:
@@ -46,7 +55,7 @@ def gather_pools(index: SliceIndex, node: Node, variant: Variant) -> tuple[Pool,
 
     def is_quiet(name: PoolID, slices: list[ResourceSlice]) -> bool:
         pool = build(name, slices, index, variant)
-        return pool is not None and not (pool.devices or pool.is_incomplete or pool.invalid)
+        return pool is not None and not (pool.devices or pool.is_incomplete or pool.invalid or pool.counts)
 
     index.settle(is_quiet)
     gathered: dict[PoolID, list[ResourceSlice]] = {}
@@ -73,6 +82,17 @@ def counters_of(slices: Iterable[ResourceSlice]) -> CounterSets:
     }
 
 
+def claimed_counts(slices: Iterable[ResourceSlice]) -> tuple[int, ...]:
+    """Return the different values of `resourceSliceCount`, in ascending order."""
+    return tuple(sorted({each.spec.pool.resource_slice_count for each in slices}))
+
+
+def describe_counts(counts: Iterable[int]) -> str:
+    """Describe the numbers of slices that the slices of one pool disagree on."""
+    numbers = " and ".join(map(str, counts))
+    return f"its slices disagree on resourceSliceCount ({numbers}), and the scheduler takes the number of whichever it lists first"
+
+
 def _add(gathered: dict[PoolID, list[ResourceSlice]], slice_: ResourceSlice) -> None:
     slices = gathered.setdefault(pool_of(slice_), [])
     generation = slice_.spec.pool.generation
@@ -86,34 +106,39 @@ def _build_simple(
     name: PoolID, slices: list[ResourceSlice], index: SliceIndex, variant: Variant
 ) -> Pool | None:
     """1.34, and the stable copy of 1.35: the slices of the node are the pool, complete or not."""
-    wanted = slices[0].spec.pool.resource_slice_count
-    is_complete = len(slices) == wanted
-    if not is_complete and variant.number >= 35:
+    wanted = claimed_counts(slices)
+    complete = {len(slices)} & set(wanted)
+    if len(complete) < len(wanted) and variant.number >= 35:
         everywhere = index.everywhere(name, slices[0].spec.pool.generation)
-        if everywhere is None:
+        if everywhere is None and not complete:
             return None
-        is_complete = len(everywhere) == wanted
+        complete |= {len(everywhere or ())} & set(wanted)
     devices = _devices(slices, index)
-    return Pool(name, devices, is_incomplete=not is_complete, invalid=_find_duplicate_device(devices))
+    counts = wanted if 0 < len(complete) < len(wanted) else ()
+    invalid = _find_duplicate_device(devices)
+    return Pool(name, devices, is_incomplete=not complete, invalid=invalid, counts=counts)
 
 
 def _build(name: PoolID, slices: list[ResourceSlice], index: SliceIndex, variant: Variant) -> Pool | None:
-    wanted = slices[0].spec.pool.resource_slice_count
+    wanted = claimed_counts(slices)
+    complete = {len(slices)} & set(wanted)
     others: list[ResourceSlice] = []
-    if len(slices) != wanted:
+    if len(complete) < len(wanted):
         everywhere = index.everywhere(name, slices[0].spec.pool.generation)
-        if everywhere is None:
+        if everywhere is None and not complete:
             # A newer generation is being published and has nothing for this node: the old one is not to be used.
             return None
-        if len(everywhere) != wanted:
+        complete |= {len(everywhere or ())} & set(wanted)
+        if not complete:
             return Pool(name, is_incomplete=True)
         names = {slice_.metadata.name for slice_ in slices}
-        others = [slice_ for slice_ in everywhere if slice_.metadata.name not in names]
+        others = [slice_ for slice_ in everywhere or () if slice_.metadata.name not in names]
+    counts = wanted if len(complete) < len(wanted) else ()
     if variant.sorts_pools:
         slices = sorted(slices, key=lambda slice_: (slice_.metadata.name or "").encode())
     if not variant.features.partitionable_devices:
         devices = _devices(slices, index)
-        return _valid(Pool(name, devices), _find_duplicate_device(devices))
+        return _valid(Pool(name, devices, counts=counts), _find_duplicate_device(devices))
     # From 1.37 on counters can be in slices of other nodes; before, all of them are for all nodes.
     counting = [slice_ for slice_ in slices if slice_.spec.shared_counters]
     devices = _devices([slice_ for slice_ in slices if not slice_.spec.shared_counters], index)
@@ -130,11 +155,11 @@ def _build(name: PoolID, slices: list[ResourceSlice], index: SliceIndex, variant
         or _find_duplicate_counters(counting)
         or _find_unknown_counter((*checked, *devices, *elsewhere), counters)
     )
-    return _valid(Pool(name, devices, elsewhere, counters), reason)
+    return _valid(Pool(name, devices, elsewhere, counters, counts=counts), reason)
 
 
 def _valid(pool: Pool, reason: str) -> Pool:
-    return Pool(pool.id, invalid=reason) if reason else pool
+    return Pool(pool.id, invalid=reason, counts=pool.counts) if reason else pool
 
 
 def _devices(slices: Sequence[ResourceSlice], index: SliceIndex) -> tuple[Published, ...]:

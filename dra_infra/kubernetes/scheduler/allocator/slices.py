@@ -193,10 +193,25 @@ class SliceIndex:
 
     def _is_ignored(self, slice_: ResourceSlice) -> bool:
         """Compatibility groups that the allocator cannot check make their slice invisible."""
-        variant = self._variant
-        return (
-            variant.number >= 37 and not variant.features.compatibility_groups and id(slice_) in self._grouped
+        return self._ignores_groups and id(slice_) in self._grouped
+
+    @property
+    def _ignores_groups(self) -> bool:
+        return self._variant.number >= 37 and not self._variant.features.compatibility_groups
+
+    def _is_partitioned_without_gate(self, slice_: ResourceSlice) -> bool:
+        spec = slice_.spec
+        return not self._variant.features.partitionable_devices and (
+            spec.per_device_node_selection is not None
+            or (bool(spec.shared_counters) and not self._variant.simple_pools)
         )
+
+    def ignored_for(self, slice_: ResourceSlice) -> str:
+        """Return the gate that is off, because of which the scheduler ignores a slice on every node; empty if none is."""
+        if self._is_partitioned_without_gate(slice_):
+            return "DRAPartitionableDevices"
+        has_groups = _uses_compatibility_groups(slice_) and self._ignores_groups
+        return "DRADeviceCompatibilityGroups" if has_groups else ""
 
     def _is_relevant(self, slice_: ResourceSlice, node: Node) -> bool:
         spec = slice_.spec
@@ -212,14 +227,7 @@ class SliceIndex:
 
     def _is_left_out(self, slice_: ResourceSlice) -> bool:
         """A slice that the allocator never looks at, for want of a feature."""
-        spec = slice_.spec
-        variant = self._variant
-        if not variant.features.partitionable_devices and (
-            spec.per_device_node_selection is not None
-            or (bool(spec.shared_counters) and not variant.simple_pools)
-        ):
-            return True
-        return self._is_ignored(slice_)
+        return self._is_partitioned_without_gate(slice_) or self._is_ignored(slice_)
 
 
 def _list_selectors(slice_: ResourceSlice) -> list[NodeSelector]:
