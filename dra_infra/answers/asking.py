@@ -33,7 +33,7 @@ from dra_infra.client.kinds import (
 )
 from dra_infra.client.objects import text
 from dra_infra.client.refusals import nothing_seen
-from dra_infra.cluster.evidence import read_gates
+from dra_infra.cluster.evidence import read_gates, read_served
 from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProblemsError, ProgramError
@@ -180,6 +180,7 @@ def ask_cluster(
         taken=find_amounts(objects),
         placed=find_placed(objects, fleet.nodes, items[NAMESPACES]) if listings[PODS].is_seen else None,
         is_blind=not listings[NODES].is_seen,
+        served=read_served(reader.session) or (),
     )
     return SubjectFacts(
         subject_question=ask_running(manifest, around, objects),

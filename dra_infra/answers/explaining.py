@@ -354,6 +354,7 @@ def seen_objects(objects: Sequence[Manifest]) -> pending.SeenObjects:
         pods=kinds.get("Pod", ()),
         claims=kinds.get("ResourceClaim", ()),
         templates=kinds.get("ResourceClaimTemplate", ()),
+        events=[each for each in kinds.get("Event", ()) if each.get("type") == "Warning"],
         owners=[each for kind in owners for each in kinds.get(kind, ())],
         saw_claims="ResourceClaim" in kinds,
         saw_templates="ResourceClaimTemplate" in kinds,

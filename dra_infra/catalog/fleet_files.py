@@ -411,7 +411,19 @@ def _take_node(manifest: Mapping[str, Any], path: str, contents: _Contents) -> N
             if isinstance(taint, Mapping)
         ),
         unschedulable=spec.get("unschedulable") is True,
+        kubelet=str(mapping(status.get("nodeInfo")).get("kubeletVersion") or ""),
+        is_ready=_read_ready(status.get("conditions")),
     )
+
+
+def _read_ready(conditions: object) -> bool | None:
+    """Return whether the condition `Ready` is True; None where there is no such condition."""
+    found = (
+        each.get("status") == "True"
+        for each in (conditions if isinstance(conditions, list) else ())
+        if isinstance(each, Mapping) and each.get("type") == "Ready"
+    )
+    return next(found, None)
 
 
 def _malformed_fleet(manifest: Mapping[str, Any], path: str, error: ValidationError) -> Iterator[Problem]:

@@ -117,15 +117,22 @@ def reasons_of(pods: Iterable[Manifest], events: Sequence[Manifest]) -> tuple[st
     return tuple(dict.fromkeys(found))
 
 
-def _warnings(pod: Manifest, events: Sequence[Manifest]) -> list[str]:
+def warning_about(pod: Manifest, events: Sequence[Manifest]) -> Manifest | None:
+    """Return the last event about a pod that has a message; None where there is none."""
     about = [
         each
         for each in events
         if text(mapping(each.get("involvedObject")).get("uid")) == uid_of(pod) and text(each.get("message"))
     ]
-    if not about:
+    return max(
+        about, key=lambda each: text(each.get("lastTimestamp")) or text(each.get("eventTime")), default=None
+    )
+
+
+def _warnings(pod: Manifest, events: Sequence[Manifest]) -> list[str]:
+    last = warning_about(pod, events)
+    if last is None:
         return []
-    last = max(about, key=lambda each: text(each.get("lastTimestamp")) or text(each.get("eventTime")))
     return [f"Pod {name_of(pod)}: {text(last.get('reason'))}: {text(last.get('message'))}"]
 
 

@@ -141,7 +141,7 @@ def _all_of(*names: str) -> dict[str, Any]:
 _METADATA: Final[Fields] = {
     **_all_of("name", "namespace", "uid", "labels"),
     "ownerReferences": _OWNERS,
-    **_all_of("creationTimestamp", "deletionTimestamp", "generation"),
+    **_all_of("creationTimestamp", "deletionTimestamp", "finalizers", "generation"),
 }
 _KEPT_ANNOTATIONS: Final = ("resource.kubernetes.io/",)
 """Annotations by which Kubernetes tells claims apart: whose pod's, for an extended resource."""
@@ -239,6 +239,7 @@ _KEPT: Final[Mapping[str, Fields]] = {
         "spec": _POD_SPEC,
         "status": _all_of(
             "phase",
+            "reason",
             "nominatedNodeName",
             "resourceClaimStatuses",
             "extendedResourceClaimStatus",

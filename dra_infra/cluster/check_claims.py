@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.client.kinds import CLAIMS, NODES, PODS, SLICES
-from dra_infra.client.objects import full_name, name_of, namespace_of, requests_of, text, uid_of
+from dra_infra.client.objects import WAITING, full_name, name_of, namespace_of, requests_of, text, uid_of
+from dra_infra.cluster.bound_pods import find_unallocated
 from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.errors import Problem
@@ -156,14 +157,19 @@ _DONE: Final = ("Failed", "Succeeded")
 
 
 def check_claims(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
-    """Codes `claim-reserved`, `claim-device-gone`, `mig-not-published`."""
+    """Codes `claim-reserved`, `claim-device-gone`, `claim-not-allocated`, `mig-not-published`."""
     pods = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in evidence.of(PODS)}
     devices = published_devices(evidence.of(SLICES))
     for claim in evidence.of(CLAIMS):
         if evidence.saw(PODS):
             yield from _reserved(claim, pods)
         if evidence.saw(SLICES):
-            yield from _gone(claim, devices, drivers)
+            yield from _gone(claim, devices, drivers, evidence.of(PODS))
+    if evidence.saw(CLAIMS):
+        for pod in evidence.of(PODS):
+            status, spec = mapping(pod.get("status")), mapping(pod.get("spec"))
+            if text(status.get("phase")) in WAITING and spec.get("nodeName"):
+                yield from find_unallocated(pod, evidence.of(CLAIMS))
     if evidence.saw(SLICES) and GPU_DRIVER in drivers:
         yield from _without_mig(evidence)
 
@@ -185,7 +191,10 @@ def _reserved(claim: Mapping[str, Any], pods: Mapping[str, str]) -> Iterator[Pro
 
 
 def _gone(
-    claim: Mapping[str, Any], devices: set[tuple[str, str, str]], drivers: set[str]
+    claim: Mapping[str, Any],
+    devices: set[tuple[str, str, str]],
+    drivers: set[str],
+    pods: Sequence[Mapping[str, Any]],
 ) -> Iterator[Problem]:
     allocation = mapping(mapping(claim.get("status")).get("allocation"))
     held = [
@@ -199,14 +208,38 @@ def _gone(
             for each in mappings(mapping(claim.get("status")).get("reservedFor"))
             if each.get("resource") == "pods" and not each.get("apiGroup")
         ]
-        pods = f"{_delete('pod', claim, users)}; and, if it stays, " if users else ""
+        going = [
+            name_of(each)
+            for each in pods
+            if namespace_of(each) == namespace_of(claim)
+            and name_of(each) in users
+            and mapping(each.get("metadata")).get("deletionTimestamp")
+        ]
+        if going:
+            yield _deleting(claim, gone, going)
+            return
+        first = f"{_delete('pod', claim, users)}; and, if it stays, " if users else ""
         yield Problem(
             path=f"ResourceClaim {full_name(claim)}",
             code="claim-device-gone",
             message=f"it has {join_words(gone)}, which no slice has: pods of it do not start again",
             hint="the device left the inventory (health, MIG layout, node gone): "
-            f"{pods}{_delete('resourceclaim', claim)}",
+            f"{first}{_delete('resourceclaim', claim)}",
         )
+
+
+def _deleting(claim: Manifest, gone: Sequence[str], going: Sequence[str]) -> Problem:
+    """Return the problem of a claim whose devices no slice has, while its pods are being deleted."""
+    drivers = join_words(sorted({each.partition("/")[0] for each in gone}))
+    force = shlex.join([*shlex.split(_delete("pod", claim, going)), "--grace-period=0", "--force"])
+    return Problem(
+        path=f"ResourceClaim {full_name(claim)}",
+        code="pod-deleting",
+        message=f"pod {join_words(going)} is being deleted and still has {join_words(gone)}, which no slice has",
+        hint=f"the kubelet needs driver {drivers} on the node to release the devices: get the driver's pod there to run. If that "
+        "pod waits for this one (NVIDIA/k8s-driver-manager#213), update the driver manager; or, once no process uses the "
+        f"device: {force}",
+    )
 
 
 def _without_mig(evidence: Evidence) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import CLASSES, DAEMON_SETS, DEFINITIONS, NODES, SLICES
 from dra_infra.client.objects import full_name, labels_of, name_of, namespace_of, number, text
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
+from dra_infra.cluster.kubelets import describe_old_kubelet, read_version
 from dra_infra.cluster.nvidia import DOMAIN_DRIVER, GPU_DRIVER, drivers_of, has_gpus, version_of
 from dra_infra.cutover.sides import find_twice, is_of_plugin
 from dra_infra.errors import Problem
@@ -27,7 +28,7 @@ _MIG_STATE: Final = "nvidia.com/mig.config.state"
 
 
 def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
-    """Codes `driver-not-on-node`, `plugin-not-on-node`, `device-plugin-beside-dra`, `mig-state`."""
+    """Codes `driver-not-on-node`, `plugin-not-on-node`, `device-plugin-beside-dra`, `mig-state`, `kubelet-too-old`."""
     published = Counter[tuple[str, str]]()
     for spec in (mapping(each.get("spec")) for each in evidence.of(SLICES)):
         if (driver := text(spec.get("driver"))) in drivers:
@@ -40,6 +41,7 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     )
     for node in evidence.of(NODES):
         name = name_of(node)
+        yield from _old_kubelet(node, evidence)
         yield from find_twice(name, mapping(value_at(node, "status", "allocatable")), published)
         if GPU_DRIVER not in drivers:
             continue
@@ -50,6 +52,20 @@ def check_nodes(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
         elif has_any and plugins and (refusal := _refusal(node, plugins)):
             yield _cannot_run(node, plugins, refusal)
         yield from _mig(node)
+
+
+def _old_kubelet(node: Mapping[str, Any], evidence: Evidence) -> Iterator[Problem]:
+    """Yield that a kubelet cannot read claims, so that no pod with a claim starts on its node."""
+    kubelet = text(value_at(node, "status", "nodeInfo", "kubeletVersion"))
+    old = describe_old_kubelet(kubelet, evidence.served or ())
+    if old:
+        yield Problem(
+            path=f"Node {name_of(node)}",
+            code="kubelet-too-old",
+            message=f"pods with claims do not start here: {old}",
+            hint=f"upgrade the kubelet to {evidence.minor or '1.34'}, or start the API server with "
+            f"--runtime-config=resource.k8s.io/{read_version(kubelet)}=true",
+        )
 
 
 def nodes_on_plugin(evidence: Evidence) -> frozenset[str]:

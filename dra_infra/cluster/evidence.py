@@ -83,7 +83,7 @@ def gather(reader: Reader) -> Evidence:
     """
     session = reader.session
     status, version = session.get_json("/version")
-    served = _served(session)
+    served = read_served(session)
     listings = [reader.list(kind) for kind in KINDS]
     return Evidence(
         kubernetes=text(mapping(version).get("gitVersion")) if status == 200 else "",
@@ -102,7 +102,8 @@ def _is_said(listing: Listing, served: tuple[str, ...] | None) -> bool:
     return listing.kind.group == RESOURCE_GROUP and served == ()
 
 
-def _served(session: Session) -> tuple[str, ...] | None:
+def read_served(session: Session) -> tuple[str, ...] | None:
+    """Return the versions of resource.k8s.io that are served, none where it is not; None where that may not be asked."""
     status, group = session.get_json(f"/apis/{RESOURCE_GROUP}")
     if status == 404:
         return ()

@@ -20,6 +20,7 @@ from dra_infra.client.objects import (
     text,
     uid_of,
 )
+from dra_infra.cluster.bound_pods import find_end, find_failure, find_obstacles, find_old_kubelets
 from dra_infra.errors import Problem
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim, Holder
@@ -160,23 +161,6 @@ def gated(pod: Manifest, ref: ObjectRef) -> Iterator[Problem]:
             message=f"the scheduler does not look at it while it has the gates {', '.join(gates)}",
             hint="who set them takes them away: a queue such as Kueue, mostly",
         )
-
-
-def kubelet_words(pod: Manifest, ref: ObjectRef, node: str, seen: SeenObjects) -> Iterator[Problem]:
-    """Reasons that the kubelet of its node gives about drivers: code `plugin-not-ready`."""
-    for each in seen.events:
-        message = text(each.get("message"))
-        if (
-            text(mapping(each.get("involvedObject")).get("uid")) == uid_of(pod)
-            and "is not registered" in message
-        ):
-            yield Problem(
-                path=str(ref),
-                code="plugin-not-ready",
-                message=f"the kubelet of {node} does not know the driver: {message[:300]}",
-                hint=f"the driver's pod on {node} does not run, or its socket is not there: dra-infra doctor",
-            )
-            return
 
 
 _DEPTH: Final = 4
@@ -335,10 +319,18 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         Problem(path=str(ref), code="scheduler-says", message=each, severity="warning")
         for each in reasons_of([pod], seen.events)
     ]
+    state = f"{phase}{f' on {node}' if node else ''}"
+    if mapping(pod.get("metadata")).get("deletionTimestamp"):
+        causes = (*words, *find_end(pod, ref, seen.claims, seen.events, around))
+        return SubjectQuestion(
+            subject=str(ref), causes=causes, settled=f"it is {state}, and is being deleted"
+        )
     if phase not in WAITING:
-        return SubjectQuestion(subject=str(ref), settled=f"it is {phase}{f' on {node}' if node else ''}")
+        return SubjectQuestion(
+            subject=str(ref), causes=tuple(find_failure(pod, ref)), settled=f"it is {state}"
+        )
     if node:
-        causes = (*words, *kubelet_words(pod, ref, node, seen))
+        causes = (*words, *_find_on_node(pod, ref, around, seen))
         return SubjectQuestion(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
@@ -356,6 +348,12 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         question = replace(question, priority=find_priority(pod))
     except ValueError as error:
         causes = (*causes, Problem(path=str(ref), code="object-malformed", message=str(error)))
+    if question is not None and template.claims:
+        nodes = [each for each in around.fleet.nodes if each.name not in question.refusals]
+        causes = (
+            *causes,
+            *(replace(each, severity="warning") for each in find_old_kubelets(ref, nodes, around)),
+        )
     if question is not None and not question.claims and not own.elsewhere:
         # Nodes that refuse the pod do so whatever the claim is that is not there.
         question = None if question.eligible or not template.claims else question
@@ -369,6 +367,18 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         causes=causes,
         unmodelled=find_unmodelled(template, pod, admission),
     )
+
+
+def _find_on_node(
+    pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects
+) -> Iterator[Problem]:
+    """Yield what keeps a pod that has its node from running there."""
+    own = _Claims(pod, ref, around.release, seen)
+    template = next(BUILT_IN.find_pod_templates(pod), None)
+    for entry in template.claims if template is not None else ():
+        own.read(entry)
+    yield from own.causes
+    yield from find_obstacles(pod, ref, seen.claims, seen.events, around)
 
 
 class _Claims:

@@ -71,6 +71,7 @@ class ClusterContext:
         taken: What running pods take of each node.
         placed: The pods that run, by their nodes in the order of the fleet; None where they are not looked at.
         is_blind: Whether nodes could not be seen, so that nothing but their devices is looked at.
+        served: Versions of resource.k8s.io that the API server serves; empty where they are not known.
     """
 
     fleet: Fleet
@@ -80,6 +81,7 @@ class ClusterContext:
     taken: Mapping[str, Amounts] = field(default_factory=dict)
     placed: PlacedPods | None = None
     is_blind: bool = False
+    served: tuple[str, ...] = ()
 
     def ask(
         self,

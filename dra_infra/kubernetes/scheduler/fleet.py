@@ -42,6 +42,8 @@ class Node:
         allocatable: Quantities as written, by resource name, such as `{"cpu": "224", "pods": "110"}`.
         taints: Taints of `spec.taints`.
         unschedulable: `spec.unschedulable`, as `kubectl cordon` sets it.
+        kubelet: `status.nodeInfo.kubeletVersion`; the scheduler does not look at it, nor at `is_ready`.
+        is_ready: Whether the condition `Ready` is True; None where the node has no such condition.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Node:
     allocatable: Mapping[str, str] = field(default_factory=dict, hash=False)
     taints: tuple[NodeTaint, ...] = ()
     unschedulable: bool = False
+    kubelet: str = field(default="", compare=False)
+    is_ready: bool | None = field(default=None, compare=False)
 
     def to_manifest(self) -> dict[str, Any]:
         """The Node object with a Ready condition; a server takes `status` only through its own subresource."""
