@@ -378,20 +378,52 @@ def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Probl
 
 
 def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:
-    """The problems of all releases, each once; one that not every release has says on which it holds."""
-    by_place: dict[tuple[str, str], dict[str, Problem]] = {}
+    """Yield the problems of all releases, each once; one that not every release has says on which it holds."""
+    by_place: dict[tuple[str, str], list[dict[str, Problem]]] = {}
     for release, problems in found:
-        for problem in problems:
-            by_place.setdefault((problem.path, problem.code), {})[release.minor] = problem
+        here: dict[tuple[str, str], list[Problem]] = {}
+        for problem in dict.fromkeys(problems):
+            here.setdefault((problem.path, problem.code), []).append(problem)
+        for place, members in here.items():
+            _join(by_place.setdefault(place, []), release.minor, members)
     newest = found[-1][0].minor
-    for holders in by_place.values():
+    for holders in (each for places in by_place.values() for each in places):
         problem = holders.get(newest) or next(reversed(holders.values()))
         if len(holders) < len(found):
             if newest not in holders and _is_said_shorter(problem, found[-1][1]):
                 continue
-            if "Kubernetes" not in problem.message:
+            others = [problems for release, problems in found if release.minor not in holders]
+            is_said_longer = all(
+                any(each.code == problem.code and each.path.startswith(problem.path) for each in problems)
+                for problems in others
+            )
+            if "Kubernetes" not in problem.message and not is_said_longer:
                 problem = replace(problem, message=f"on Kubernetes {', '.join(holders)}: {problem.message}")
         yield problem
+
+
+def _join(known: list[dict[str, Problem]], minor: str, members: Sequence[Problem]) -> None:
+    """Add one release's problems of a path and code to those of earlier releases.
+
+    A server may have several errors of one code at one path, such as one for each bad key of a map, so that only their
+    messages tell them apart. What is left on both sides in equal number is the same in other words.
+    """
+    rest = []
+    for problem in members:
+        same = (each for each in known if minor not in each)
+        match = next(
+            (each for each in same if any(other.message == problem.message for other in each.values())), None
+        )
+        if match is None:
+            rest.append(problem)
+        else:
+            match[minor] = problem
+    unmatched = [each for each in known if minor not in each]
+    if len(unmatched) == len(rest):
+        for holders, problem in zip(unmatched, rest, strict=True):
+            holders[minor] = problem
+    else:
+        known.extend({minor: problem} for problem in rest)
 
 
 def _is_said_shorter(problem: Problem, newer: Iterable[Problem]) -> bool:
