@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -325,7 +325,7 @@ def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release
     Raises:
         ProgramError: `subject-not-known`.
     """
-    objects = seen_objects(cluster.objects)
+    objects = seen_objects(cluster.objects, cluster.read)
     _, manifest = find_subject(name, namespace, objects.objects)
     slices, problems = with_taint_rules(cluster.fleet.slices, cluster.objects, release)
     around = ClusterContext(
@@ -344,8 +344,13 @@ def ask_snapshot(cluster: Snapshot, name: str, *, namespace: str | None, release
     )
 
 
-def seen_objects(objects: Sequence[Manifest]) -> pending.SeenObjects:
-    """Return the objects of a cluster by what an explanation needs of them."""
+def seen_objects(objects: Sequence[Manifest], read: Set[str] = frozenset()) -> pending.SeenObjects:
+    """Return the objects of a cluster by what an explanation needs of them.
+
+    Args:
+        objects: Those of a snapshot.
+        read: Plurals of the kinds that were all read, also where there is none of them.
+    """
     kinds: dict[str, list[Manifest]] = {}
     for each in objects:
         kinds.setdefault(str(each.get("kind")), []).append(each)
@@ -356,8 +361,8 @@ def seen_objects(objects: Sequence[Manifest]) -> pending.SeenObjects:
         templates=kinds.get("ResourceClaimTemplate", ()),
         events=[each for each in kinds.get("Event", ()) if each.get("type") == "Warning"],
         owners=[each for kind in owners for each in kinds.get(kind, ())],
-        saw_claims="ResourceClaim" in kinds,
-        saw_templates="ResourceClaimTemplate" in kinds,
+        saw_claims="ResourceClaim" in kinds or "resourceclaims" in read,
+        saw_templates="ResourceClaimTemplate" in kinds or "resourceclaimtemplates" in read,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.fleets import build
 from dra_infra.catalog.pool_objects import add_pools, is_pool
+from dra_infra.catalog.snapshot_headers import find_read_kinds
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
@@ -30,10 +31,12 @@ class Snapshot:
     Args:
         fleet: Its Nodes, ResourceSlices and DeviceClasses; without nodes nothing can be placed.
         objects: Everything else, as plain data by kind, namespace and name. Values of Secrets are not in it.
+        read: Plurals of the kinds that its header says were read, so that what is not in it does not exist.
     """
 
     fleet: Fleet
     objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    read: frozenset[str] = frozenset()
 
 
 NAME: Final = "the snapshot"
@@ -67,8 +70,10 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME, driver: str = NEWES
         FleetError: The codes of `iterate_manifests`, and `fleet-object` for a Node, slice or class that is malformed.
     """
     try:
+        texts = tuple(texts)
         manifests = (each for text in texts for each in iterate_manifests(text, file=name))
-        return snapshot_of(manifests, name=name, driver=driver)
+        read = frozenset[str]().union(*map(find_read_kinds, texts))
+        return replace(snapshot_of(manifests, name=name, driver=driver), read=read)
     except ProblemsError as error:
         raise FleetError(error.problems) from error
 

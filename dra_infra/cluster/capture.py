@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dra_infra.catalog.snapshot_headers import MARK, NOT_SEEN, READ
 from dra_infra.client.kinds import CRD_GROUPS, DEFINITIONS, EXTRA, NODES, SLICES, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.reading import Listing, Reader
@@ -23,8 +24,6 @@ from dra_infra.output.secrets import SecretMask
 
 MOST_PRETTY: Final = 2_000
 """Objects that are written for people to read; more are lines of JSON, which are read back 40 times as fast."""
-
-_MARK: Final = "# A snapshot of a cluster"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +98,7 @@ def _wanted(listing: Listing) -> Iterator[dict[str, Any]]:
 
 
 def _header(reader: Reader, listings: Sequence[Listing], made_by: str) -> Iterator[str]:
-    yield f"{_MARK}, by {made_by}. Plain objects without Secrets, ConfigMaps, environments and annotations."
+    yield f"{MARK}, by {made_by}. Plain objects without Secrets, ConfigMaps, environments and annotations."
     if reader.namespaces:
         yield f"# Of namespaces: {', '.join(reader.namespaces)}"
     yield "# Each kind was read at its own moment; resourceVersion says which:"
@@ -110,10 +109,10 @@ def _header(reader: Reader, listings: Sequence[Listing], made_by: str) -> Iterat
                 for namespace, version in each.resource_versions.items()
             )
             read = "" if each.version == each.kind.versions[0] else f", read as {each.version}"
-            yield f"#   {each.kind.plural}: {versions}{read}"
+            yield READ.format(each.kind.plural, f"{versions}{read}")
     for each in listings:
         for problem in each.problems:
-            yield f"# not seen: {each.kind.plural} [{problem.code}]"
+            yield NOT_SEEN.format(each.kind.plural, problem.code)
 
 
 def _size(text: str) -> Iterator[Problem]:

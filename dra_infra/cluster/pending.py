@@ -102,7 +102,10 @@ def not_there(entry: str, name: str, template: str, ref: ObjectRef, seen: SeenOb
         path=path,
         code="claim-not-made",
         message=f"the claim of template {template} is not made yet",
-        hint="kube-controller-manager makes it: see whether it runs, and `kubectl describe pod` for its words",
+        hint="kube-controller-manager makes it: see whether it runs, and `kubectl describe pod` for its words"
+        if seen.saw_templates
+        else f"kube-controller-manager makes it of ResourceClaimTemplate {ref.namespace}/{template}, which was not read: see "
+        "whether both are there",
     )
 
 

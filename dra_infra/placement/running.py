@@ -417,11 +417,13 @@ def _find_left_out(
 
     if not snapshot.fleet.nodes:
         yield left_out("nodes", "it holds none, so nothing is placed on it")
-    if not any(ref.kind == "Pod" for ref in running.objects):
+    # What a snapshot was read for and does not hold is not in the cluster.
+    if "pods" not in snapshot.read and not any(ref.kind == "Pod" for ref in running.objects):
         yield left_out(
             "pods", "it holds none: CPU and memory of nodes count as free, and claims of pods as others'"
         )
-    if not any(ref.kind == "ResourceClaim" for ref in running.objects):
+    has_claims = any(ref.kind == "ResourceClaim" for ref in running.objects)
+    if "resourceclaims" not in snapshot.read and not has_claims:
         yield left_out("claims", "it holds none: every device counts as free")
     if unreadable:
         yield left_out("pods", f"{count_of(unreadable, 'pod')} with malformed quantities take nothing")
