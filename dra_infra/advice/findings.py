@@ -16,6 +16,10 @@ from dra_infra.kubernetes.cel.tree import Call, Comprehension, Const, Ident, Nod
 MAX_QUOTED = 200
 """Longest clause, in characters, that a hint repeats."""
 
+STANDARD_DOMAIN: Final = "resource.kubernetes.io"
+STANDARD_NAMES: Final = ("numaNode", "pciBusID", "pcieRoot")
+"""Attributes that mean the same for every driver (k8s.io/dynamic-resource-allocation/deviceattribute, KEP 6072)."""
+
 _JOINTS: Final = re.compile(r"""\"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|[()\[\]{}?]|&&|\|\|""", re.DOTALL)
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")

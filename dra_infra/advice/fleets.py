@@ -6,6 +6,7 @@ field that asks for the missing thing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +19,8 @@ from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode
+from dra_infra.kubernetes.api.dropping import drop_from_slice
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.resource_claim import (
     CLAIM_KINDS,
     DeviceClaim,
@@ -25,6 +28,7 @@ from dra_infra.kubernetes.api.resource_claim import (
     ResourceClaimTemplate,
 )
 from dra_infra.kubernetes.api.resource_slice import Device, DeviceCapacity
+from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
@@ -60,7 +64,7 @@ def advise_on_fleet(
     objects: Sequence[Mapping[str, Any]],
     fleet: Fleet,
     *,
-    environment: Environment,
+    release: Release,
     pins: Pins,
     known_objects: KnownObjects,
 ) -> Iterator[tuple[int | None, Problem]]:
@@ -68,9 +72,10 @@ def advise_on_fleet(
 
     Returns:
         Pairs of an object's position, or None for the fleet itself, and a warning whose path begins inside the object;
-        codes `mig-not-in-fleet`, `memory-just-missed`, `no-fabric`, `too-many-items`.
+        codes `mig-not-in-fleet`, `memory-just-missed`, `no-fabric`, `too-many-items`, `field-dropped`.
     """
-    yield from ((None, problem) for problem in _check_counters(fleet))
+    yield from ((None, problem) for problem in (*_check_counters(fleet), *_check_gates(fleet, release)))
+    environment = environment_of(release)
     hardware: _Hardware | None = None
     for index, manifest in enumerate(objects):
         if is_compute_domain(manifest):
@@ -206,6 +211,25 @@ def _check_fabric(fleet: Fleet) -> Iterator[Problem]:
             "channel, without a word",
             "leave the ComputeDomain out, or name racks such as gb200-nvl72",
         ).at("spec")
+
+
+def _check_gates(fleet: Fleet, release: Release) -> Iterator[Problem]:
+    """Yield the fields of slices that a server of the release clears, one for each gate, at the first slice that has them."""
+    first: dict[str, tuple[str, str]] = {}
+    counts: Counter[str] = Counter()
+    for slice_ in fleet.slices:
+        lost = {each.gate: each.path for each in reversed(drop_from_slice(slice_.spec, release)[1])}
+        counts.update(lost.keys())
+        for gate, path in lost.items():
+            first.setdefault(gate, (slice_.metadata.name or "", path))
+    for gate, (name, path) in first.items():
+        others = f", and in {counts[gate] - 1:,} other slices" if counts[gate] > 1 else ""
+        yield Finding(
+            "field-dropped",
+            f"Kubernetes {release.minor} clears it without a word{others}: the gate {gate} is off, so the answer is that of "
+            "devices without it",
+            f"name the gate if the cluster has it on: {gate}=true",
+        ).at(f"{fleet.name}.ResourceSlice {name}.{path}")
 
 
 def _check_counters(fleet: Fleet) -> Iterator[Problem]:

@@ -16,8 +16,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice.claims import Context, advise_claim
+from dra_infra.advice.container_claims import advise_containers
+from dra_infra.advice.exported import advise_exported
 from dra_infra.advice.made_up_names import WrittenNames
-from dra_infra.advice.problems import problem_of, problems_of, unreadable
+from dra_infra.advice.problems import MIGRATE, problem_of, problems_of, unreadable, without_old_shape
 from dra_infra.advice.queues import advise_queued
 from dra_infra.advice.references import (
     REFERENCES,
@@ -29,22 +31,24 @@ from dra_infra.advice.references import (
     names_class,
 )
 from dra_infra.advice.selectors import check_selectors
+from dra_infra.advice.taint_rules import advise_taint_rule
 from dra_infra.advice.tenants import advise_tenants
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
+from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.apiserver.field_errors import FieldError
+from dra_infra.kubernetes.apiserver.field_errors import FieldError, Judged
 from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.apiserver.verdict import ADMIN_LABEL, judge
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
@@ -176,6 +180,7 @@ def _check_objects(
     yield from advise_tenants(objects, beside)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.
     for index, manifest in enumerate(objects):
+        yield from ((index, problem) for problem in advise_exported(manifest))
         chosen = targets.get(index, target)
         releases = releases_of_target if chosen is target else chosen.releases
         if not _is_of_group(manifest):
@@ -187,7 +192,11 @@ def _check_objects(
         for problem in _agreed(told):
             yield index, problem
         record = findings[-1].record
-        if record is not None:
+        if isinstance(record, DeviceTaintRule):
+            context = Context(environment_of(releases[-1]), known_objects, pins)
+            for problem in advise_taint_rule(record, context):
+                yield index, problem
+        elif isinstance(record, Checked):
             flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
             for problem in advise(record, releases[-1], known_objects, pins=pins, flat=flat):
                 yield index, problem
@@ -270,9 +279,7 @@ def check_on_fleet(
     release = target.releases[-1]
     known_objects = KnownObjects.gather(objects, classes=(*fleet.classes, *_classes(objects, release)))
     pins = read_pins(driver)
-    yield from advise_on_fleet(
-        objects, fleet, environment=environment_of(release), pins=pins, known_objects=known_objects
-    )
+    yield from advise_on_fleet(objects, fleet, release=release, pins=pins, known_objects=known_objects)
 
 
 def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator[DeviceClass]:
@@ -306,7 +313,7 @@ class _Findings:
     """The problems that one release finds in one object, and its record when it can be read."""
 
     problems: tuple[Problem, ...] = ()
-    record: Checked | None = None
+    record: Judged | None = None
 
 
 def _check_object(
@@ -320,8 +327,9 @@ def _check_object(
     if kind not in KINDS:
         return _Findings((_unknown_kind(kind),))
     if not release.knows(kind, version):
-        return _Findings((_unknown_version(kind, version, release),))
-    unserved = () if version in target.serves else (_not_served(kind, version, release),)
+        return _Findings((_unknown_version(kind, version, release, is_old=_has_old_shape(manifest)),))
+    is_old = _has_old_shape(manifest)
+    unserved = () if version in target.serves else (_not_served(kind, version, release, is_old=is_old),)
     if kind not in JUDGED:
         return _Findings(unserved)
     labels = namespaces.get(ObjectRef.of(manifest).namespace or "default")
@@ -331,8 +339,28 @@ def _check_object(
         verdict = judge(stripped, release, namespace_labels=labels) if stripped else verdict
     if not all(map(is_told, verdict.errors)):
         verdict = replace(verdict, errors=tuple(filter(is_told, verdict.errors)))
-    record = verdict.record if isinstance(verdict.record, Checked) else None
-    return _Findings((*unserved, *problems_of(verdict, release, manifest)), record)
+    if labels is None:
+        unserved = (*unserved, *advise_admin_access(manifest, release))
+    return _Findings((*unserved, *problems_of(verdict, release, manifest)), verdict.record)
+
+
+def advise_admin_access(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
+    """Yield that a claim asks for admin access in a namespace that nothing is known of: code `admin-access-namespace`."""
+    steps = ("spec", "spec") if manifest.get("kind") == "ResourceClaimTemplate" else ("spec",)
+    if manifest.get("kind") not in CLAIM_KINDS or "DRAAdminAccess" not in release.gates:
+        return
+    for index, request in enumerate(mappings(value_at(manifest, *steps, "devices", "requests"))):
+        is_flat = request.get("exactly") is None
+        if (request if is_flat else mapping(request["exactly"])).get("adminAccess") is True:
+            namespace = ObjectRef.of(manifest).namespace or "default"
+            yield Problem(
+                path=f"{'.'.join(steps)}.devices.requests[{index}]{'' if is_flat else '.exactly'}.adminAccess",
+                code="admin-access-namespace",
+                message=f"the server refuses it unless Namespace {namespace}, which is not in the input, has the label for it",
+                hint=f"kubectl label namespace {namespace} {ADMIN_LABEL}=true, or add the Namespace with this label to the input",
+                severity="warning",
+            )
+            return
 
 
 def _check_holder(
@@ -348,6 +376,7 @@ def _check_holder(
         return
     for template in templates:
         yield from advise_pods(template, known_objects, pins=pins)
+        yield from advise_containers(template, known_objects)
 
 
 def _check_counts(
@@ -374,7 +403,8 @@ def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Probl
         return
     yield from unreadable(decoded.type_errors, decoded.unknown_fields, release, manifest)
     for pod in decoded.pods:
-        yield from map(problem_of, filter(is_told, check_pod_claims(pod)))
+        for error in filter(is_told, check_pod_claims(pod)):
+            yield without_old_shape(problem_of(error), manifest)
 
 
 def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:
@@ -451,26 +481,46 @@ def _unknown_kind(kind: str) -> Problem:
     )
 
 
-def _unknown_version(kind: str, version: str, release: Release) -> Problem:
+def _has_old_shape(manifest: Mapping[str, Any]) -> bool:
+    """Return True for an object whose fields are others in v1, so that another apiVersion alone is the next error."""
+    inner = value_at(manifest, "spec", "spec") if manifest.get("kind") == "ResourceClaimTemplate" else None
+    spec = mapping(inner if inner is not None else manifest.get("spec"))
+    requests = mappings(mapping(spec.get("devices")).get("requests"))
+    return (
+        "resourceClassName" in spec
+        or "resourceClassName" in mapping(manifest.get("spec"))
+        or any("deviceClassName" in each for each in requests)
+        or manifest.get("kind") in ("ResourceClass", "PodSchedulingContext", "ResourceClaimParameters")
+    )
+
+
+def _unknown_version(kind: str, version: str, release: Release, *, is_old: bool = False) -> Problem:
     newest = release.newest_version(kind)
     later = (each for each in SUPPORTED_MINORS if Release(each, frozenset()).newest_version(kind))
     return Problem(
         path="apiVersion",
         code="unknown-version",
         message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
-        hint=f"write apiVersion: {GROUP}/{newest}"
+        hint=_newer_version(newest, is_old=is_old)
         if newest
         else f"leave it out: {kind} is there since Kubernetes {next(later)}",
     )
 
 
-def _not_served(kind: str, version: str, release: Release) -> Problem:
+def _newer_version(version: str, *, is_old: bool) -> str:
+    """Return the hint to write a newer version, where fields have moved with the command that moves them."""
+    if is_old:
+        return f"apiVersion: {GROUP}/{version} has other fields: {MIGRATE}"
+    return f"write apiVersion: {GROUP}/{version}"
+
+
+def _not_served(kind: str, version: str, release: Release, *, is_old: bool = False) -> Problem:
     return Problem(
         path="apiVersion",
         code="version-not-served",
         message=f"Kubernetes {release.minor} does not serve {kind} in {GROUP}/{version} unless it is told to",
-        hint=f"write apiVersion: {GROUP}/{newest}"
-        if (newest := release.newest_version(kind)) != version
+        hint=_newer_version(newer, is_old=is_old)
+        if (newer := release.newest_version(kind)) and newer != version
         else f"start the API server with --runtime-config={GROUP}/{version}=true",
         severity="warning",
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.advice.findings import MAX_QUOTED
+from dra_infra.advice.findings import MAX_QUOTED, STANDARD_DOMAIN, STANDARD_NAMES
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import field_names
 from dra_infra.kubernetes.api.dropping import Dropped
@@ -65,6 +66,60 @@ _PLACES: Final = {
     "deviceClassName": "write devices: {requests: [{name: gpu, exactly: {deviceClassName: ...}}]}",
 }
 
+_IN_EXACTLY: Final = frozenset(
+    {
+        "adminAccess",
+        "allocationMode",
+        "capacity",
+        "count",
+        "derivedAttributes",
+        "deviceClassName",
+        "selectors",
+        "tolerations",
+    }
+)
+"""Fields of a request that v1beta1 has in the request itself, and later versions below `exactly`."""
+_REQUEST: Final = re.compile(r"(.*)\.requests\[\d+\]\.(\w+)")
+_SOURCE: Final = re.compile(r"(.*)\.resourceClaims\[\d+\]\.source")
+MIGRATE: Final = "`dra-infra migrate FILE` rewrites it"
+
+
+def _mend_shape(path: str, manifest: Mapping[str, Any]) -> str:
+    """Return how a field of an older version is written now, with its value; empty for any other field."""
+    request = _REQUEST.fullmatch(path)
+    if request and request[2] in _IN_EXACTLY:
+        value = _at(manifest, path)
+        shown = value if isinstance(value, (str, int)) and not isinstance(value, bool) else "..."
+        return f"write exactly: {{{request[2]}: {shown}}}, with all of the request but its name; {MIGRATE}"
+    if request and request[2] == "exactly":
+        return "only later versions have it: write apiVersion: resource.k8s.io/v1, or the fields of exactly in the request itself"
+    if _SOURCE.fullmatch(path):
+        return _mend_source(_at(manifest, path))
+    return ""
+
+
+def _mend_source(source: object) -> str:
+    """Return how an entry of a pod names its claim since 1.31."""
+    given = source if isinstance(source, Mapping) else {}
+    named = ((field, given.get(field)) for field in ("resourceClaimTemplateName", "resourceClaimName"))
+    field, name = next(((field, name) for field, name in named if name), ("resourceClaimTemplateName", "..."))
+    return (
+        f"since Kubernetes 1.31 the entry itself has it: write {field}: {name} in place of source; {MIGRATE}"
+    )
+
+
+def without_old_shape(problem: Problem, manifest: Mapping[str, Any]) -> Problem:
+    """Return a problem of an entry of a pod with the hint for the older shape that the entry has."""
+    source = _at(manifest, f"{problem.path}.source") if problem.code == "one-of" else None
+    return replace(problem, hint=_mend_source(source)) if isinstance(source, Mapping) else problem
+
+
+_GONE: Final = dict.fromkeys(
+    ("spec.deviceSelector.selectors", "spec.deviceSelector.deviceClassName"),
+    "since Kubernetes 1.35 a rule names its devices: write driver, pool and device",
+)
+"""What to write for a field that a later minor took away (kubernetes/kubernetes#134152), by its path."""
+
 _QUOTED = "cannot unmarshal string into"
 _NUMBERS = ("of type int", "of type int32", "of type int64")
 """How encoding/json ends what it says of a number that is something else."""
@@ -101,7 +156,7 @@ def unreadable(
             path=path,
             code="unknown-field",
             message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
-            hint=_spelling(_last(path)),
+            hint=_GONE.get(path) or _mend_shape(path, manifest) or _spelling(_last(path)),
         )
 
 
@@ -149,6 +204,12 @@ def problem_of(error: FieldError) -> Problem:
     hint = (
         explain_refusal(error.value, error.detail) if rule.code == "cel-type" else _HINTS.get(error.rule, "")
     )
+    if error.rule == "pod.claim-one-of" and "at most one" not in error.detail:
+        hint = "write resourceClaimTemplateName: or resourceClaimName: with the name of one"
+    name = _unquoted(str(error.value))
+    if error.rule == "constraint.attribute" and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        domain = STANDARD_DOMAIN if name in STANDARD_NAMES else "gpu.nvidia.com"
+        hint = f"write the domain of the attribute before its name: {domain}/{name}"
     return Problem(path=error.path, code=code, message=error.message, hint=hint)
 
 

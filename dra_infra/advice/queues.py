@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
+from dra_infra.advice.kueue_configuration import read_class_mappings
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
@@ -66,16 +67,19 @@ def find_held(
         known.setdefault(ref.kind, {}).setdefault(ref.namespace, {})[ref.name] = each
     templates = {ObjectRef.of(each).stored: index for index, each in enumerate(objects)}
     covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
+    mapped = read_class_mappings((*beside, *objects))
     classes = {
-        str(value_at(each, "spec", "extendedResourceName")): f"{name}{DEVICES}"
+        str(value_at(each, "spec", "extendedResourceName")): (mapped or {}).get(name, f"{name}{DEVICES}")
         for name, each in _find(known, "DeviceClass", "").items()
     }
     for index, manifest in queued:
         parts = list(find_pod_templates(manifest))
-        found = [each for pods in parts for each in _of_pods(pods, index, objects, templates, covered)]
+        found = [
+            each for pods in parts for each in _of_pods(pods, index, objects, templates, covered, mapped)
+        ]
         # What is refused whatever the amounts is not counted.
         for code, message, hint in (
-            _of_account(manifest, parts, known, classes) if parts and not found else ()
+            _of_account(manifest, parts, known, classes, mapped) if parts and not found else ()
         ):
             found.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
         yield from ((where, parts[0].owner.whole, problem) for where, problem in found)
@@ -87,6 +91,7 @@ def _of_pods(
     objects: Sequence[Mapping[str, Any]],
     templates: Mapping[ObjectRef, int],
     covered: Collection[str],
+    mapped: Mapping[str, str] | None,
 ) -> Iterator[tuple[int, Problem]]:
     yield from ((index, problem) for problem in _of_containers(pods, covered))
     for number, entry in enumerate(pods.claims):
@@ -98,11 +103,15 @@ def _of_pods(
         named = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
         where = templates.get(named.stored)
         if entry.template_name is not None and where is not None:
-            yield from ((where, problem) for problem in _of_template(objects[where], pods.owner))
+            yield from ((where, problem) for problem in _of_template(objects[where], pods.owner, mapped))
 
 
 def _of_account(
-    manifest: Mapping[str, Any], parts: Sequence[PodTemplate], known: _Known, classes: Mapping[str, str]
+    manifest: Mapping[str, Any],
+    parts: Sequence[PodTemplate],
+    known: _Known,
+    classes: Mapping[str, str],
+    mapped: Mapping[str, str] | None,
 ) -> Iterator[tuple[str, str, str]]:
     """Code, message and hint of what Kueue's account says, in numbers; nothing where no queues are known."""
     owner = parts[0].owner.whole
@@ -118,17 +127,17 @@ def _of_account(
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
         hint = f"write {QUEUE_LABEL}: {min(queues)}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
-    # Under any of these a mapping of Kueue's configuration, which nobody reads here, may count another class.
+    # Under any of these a mapping of Kueue's configuration may count another class, where it is not in the input.
     spare = [each for each in amounts if not each.startswith(_OF_PODS)]
     for resource, amount in (
-        sorted(_count(manifest, parts, known, classes, amounts).items()) if amounts else ()
+        sorted(_count(manifest, parts, known, classes, amounts, mapped or {}).items()) if amounts else ()
     ):
         given = amounts.get(resource, [])
         shown = show_amount(resource, amount)
         # The pods of one part have all of it from one flavor.
         most = max(given, default=0) if len(parts) == 1 else sum(given)
         is_class = resource.endswith(DEVICES)
-        may_be_mapped = not all(is_class and each.endswith(DEVICES) for each in spare)
+        may_be_mapped = mapped is None and not all(is_class and each.endswith(DEVICES) for each in spare)
         if amount <= most or (not given and "/" in resource and may_be_mapped):
             continue
         has = f"{show_amount(resource, int(most))} and no cohort to borrow from" if given else "no amount"
@@ -163,6 +172,7 @@ def _count(
     known: _Known,
     classes: Mapping[str, str],
     amounts: Collection[str],
+    mapped: Mapping[str, str],
 ) -> Counter[str]:
     """Returns the amounts that Kueue counts for a workload before it admits any of it, by resource."""
     least = str(value_at(manifest, "metadata", "annotations", "kueue.x-k8s.io/job-min-parallelism"))
@@ -173,13 +183,13 @@ def _count(
         number = min(number, int(least)) if least.isdecimal() and len(least) < 10 else number
         with suppress(ValueError):
             for name, amount in pod_requests(pods.spec).items():
-                mapped = classes.get(name, name)
-                total[mapped if mapped in amounts else name] += amount * number
+                counted = classes.get(name, name)
+                total[counted if counted in amounts else name] += amount * number
         for entry in pods.claims:
             templates = _find(known, "ResourceClaimTemplate", pods.owner.stored.namespace)
             asked = value_at(templates.get(str(entry.template_name)), "spec", "spec")
             for class_name, devices in claim_devices(asked):
-                total[f"{class_name}{DEVICES}"] += devices * number
+                total[mapped.get(class_name, f"{class_name}{DEVICES}")] += devices * number
     return Counter({name: amount for name, amount in total.items() if name != "pods" or name in amounts})
 
 
@@ -208,7 +218,9 @@ def _of_containers(pods: PodTemplate, covered: Collection[str]) -> Iterator[Prob
                     )
 
 
-def _of_template(template: Mapping[str, Any], owner: ObjectRef) -> Iterator[Problem]:
+def _of_template(
+    template: Mapping[str, Any], owner: ObjectRef, mapped: Mapping[str, str] | None
+) -> Iterator[Problem]:
     path = "spec.spec.devices.requests"
     requests = mappings(value_at(template, "spec", "spec", "devices", "requests"))
     for number, request in enumerate(requests):
@@ -235,6 +247,16 @@ def _of_template(template: Mapping[str, Any], owner: ObjectRef) -> Iterator[Prob
                 f"{path}[{number}]{below}.adminAccess",
                 f"{owner} goes to a queue of Kueue, which up to 0.19 admits no admin access",
                 "leave the label of the queue out: what looks at devices takes none",
+            )
+        elif (
+            mapped is not None
+            and not is_marker(name := str(exactly.get("deviceClassName")))
+            and name not in mapped
+        ):
+            yield _refusal(
+                f"{path}[{number}]{below}.deviceClassName",
+                f"{owner} goes to a queue of Kueue, whose Configuration maps no resource to class {name}",
+                f"add to its resources.deviceClassMappings: {{name: ..., deviceClassNames: [{name}]}}",
             )
 
 

@@ -15,9 +15,9 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, plain_text, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
-from dra_infra.output.wording import nearest
+from dra_infra.output.wording import nearest, nearest_in_domain
 
 if TYPE_CHECKING:
     from dra_infra.kubernetes.api.workload_kinds import PodTemplate
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 NamespacedName = tuple[str, str]
 """Namespace as it is written, so empty for the default one, and name."""
+Requests = Mapping[str, tuple[str, ...]]
+"""The classes of each request of a claim, by the name of the request."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,14 @@ class KnownObjects:
         claims: Namespace and name of ResourceClaims.
         templates: Namespace and name of ResourceClaimTemplates, with those that ComputeDomains make.
         namespaces: Names of the Namespace objects; None when there are none, so that nothing can be said.
+        requests: The requests of claims and templates that can be read, by kind, namespace and name.
     """
 
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     claims: frozenset[NamespacedName] = frozenset()
     templates: frozenset[NamespacedName] = frozenset()
     namespaces: frozenset[str] | None = None
+    requests: Mapping[tuple[str, str, str], Requests] = field(default_factory=dict)
 
     @classmethod
     def gather(cls, manifests: Iterable[Mapping[str, Any]], *, classes: Iterable[DeviceClass] = ()) -> Self:
@@ -55,8 +59,11 @@ class KnownObjects:
         claims: set[NamespacedName] = set()
         templates: set[NamespacedName] = set()
         namespaces: set[str] = set()
+        requests: dict[tuple[str, str, str], Requests] = {}
         for manifest in manifests:
             kind = manifest.get("kind")
+            if kind in ("ResourceClaim", "ResourceClaimTemplate"):
+                requests[kind, *_namespaced_name(manifest)] = _read_requests(manifest)
             if kind == "ResourceClaim":
                 claims.add(_namespaced_name(manifest))
             elif kind == "ResourceClaimTemplate":
@@ -71,6 +78,7 @@ class KnownObjects:
             frozenset(claims),
             frozenset(templates),
             frozenset(namespaces) or None,
+            {key: each for key, each in requests.items() if each},
         )
 
     @cached_property
@@ -116,6 +124,20 @@ class Index(NamedTuple):
         return cls(dict(spaces), dict(names))
 
 
+def _read_requests(manifest: Mapping[str, Any]) -> Requests:
+    """Return the requests of a claim or template with their classes; none where a name is not known yet."""
+    steps = ("spec", "spec") if manifest.get("kind") == "ResourceClaimTemplate" else ("spec",)
+    found: dict[str, tuple[str, ...]] = {}
+    for request in mappings(value_at(manifest, *steps, "devices", "requests")):
+        name = request.get("name")
+        if not isinstance(name, str) or is_marker(name):
+            return {}
+        leaves = (request, mapping(request.get("exactly")), *mappings(request.get("firstAvailable")))
+        classes = (each.get("deviceClassName") for each in leaves)
+        found[name] = tuple(each for each in classes if isinstance(each, str))
+    return found
+
+
 def _namespaced_name(manifest: Mapping[str, Any]) -> NamespacedName:
     return _text(manifest, "metadata", "namespace"), _text(manifest, "metadata", "name")
 
@@ -145,7 +167,7 @@ def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Find
     if name in known_objects.classes or name in pins.classes or not _is_name(name):
         return None
     known = {*filter(_is_name, known_objects.classes), *pins.classes}
-    near = _nearest(name, known, cutoff=_CLOSE_CLASS)
+    near = nearest_in_domain(name, sorted(known), cutoff=_CLOSE_CLASS) if len(known) <= _MOST_COMPARED else ""
     others = [
         str(release)
         for driver in drivers().values()

@@ -11,19 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.advice.findings import Finding, Place, guarded_clause, show
+from dra_infra.advice.findings import STANDARD_DOMAIN, STANDARD_NAMES, Finding, Place, guarded_clause, show
+from dra_infra.advice.literals import check_literals
 from dra_infra.advice.product_names import check_products
 from dra_infra.advice.reach import Reach, Step, advance, reach_of_class
 from dra_infra.advice.study import Study, find_warnings, study
 from dra_infra.advice.values import check_amounts, check_types
+from dra_infra.advice.written_values import say_written, with_quotes_of
 from dra_infra.catalog.drivers import DeviceType, Pins, Published, Section, drivers
 from dra_infra.catalog.vocabulary import Misnomer, misnomers
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.output.wording import join_words, nearest
 
-STANDARD_DOMAIN: Final = "resource.kubernetes.io"
-STANDARD_NAMES: Final = ("numaNode", "pciBusID", "pcieRoot")
-"""Attributes that mean the same for every driver (k8s.io/dynamic-resource-allocation/deviceattribute, KEP 6072)."""
 _CLOSE_DOMAIN: Final = 0.9
 _OTHER: Final[dict[Section, Section]] = {"attribute": "capacity", "capacity": "attribute"}
 
@@ -97,7 +96,11 @@ def _check_own(place: Place, pins: Pins) -> Finding | None:
     misnomer = _misnomer(place.identifier, misnomers("attributes"), place.domain)
     if misnomer is not None:
         return Finding(
-            "attribute-not-known", message, f"write {misnomer.use}" if misnomer.attribute else misnomer.use
+            "attribute-not-known",
+            message,
+            f"write {misnomer.use}"
+            if misnomer.attribute or misnomer.use.startswith("device.")
+            else misnomer.use,
         )
     own = [name.partition("/")[2] for name in known if name.startswith(f"{place.domain}/")]
     for owner in sorted(pins.releases):
@@ -223,12 +226,14 @@ def check_selectors(
         found = study(text, environment)
         if found is None:
             continue
+        findings += [(index, finding) for finding in dict.fromkeys(check_literals(found))]
         step = advance(found, reach)
         said = by if by and index == 0 else ""
         findings += [(index, finding) for finding in _check_step(step, pins, studies, said)]
         named = dict.fromkeys(check_products(found.tests, studies, environment))
         findings += [(index, finding) for finding in named]
         reach = step.after
+    findings = [(index, with_quotes_of(finding, texts[index])) for index, finding in findings]
     return tuple(findings), reach
 
 
@@ -258,6 +263,7 @@ def _check_read(place: Place, step: Step, pins: Pins) -> Iterator[Finding]:
     lacking = step.lacking.get(place.cel, ())
     finding = check_name(place, pins)
     if finding is not None:
+        finding = say_written(finding, place, step.study.tests)
         # A test that it exists is how to read what only some releases have.
         if finding.code != "attribute-other-release" or place in step.study.unguarded:
             yield finding

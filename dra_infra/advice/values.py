@@ -17,6 +17,7 @@ from dra_infra.advice.findings import Finding, Place, show
 from dra_infra.advice.product_names import PRODUCT, find_named
 from dra_infra.advice.reach import is_possible
 from dra_infra.advice.study import Study
+from dra_infra.advice.written_values import read_amount
 from dra_infra.catalog.drivers import DeviceType, Pins, Published
 from dra_infra.catalog.vocabulary import SMALLEST_MEMORY_MIB, product_memory
 from dra_infra.kubernetes.api.quantity import Quantity
@@ -185,7 +186,8 @@ def _corrected(test: Test, type_: str, written: Literal) -> str:
     if type_ == "version":
         return f'write {read}.compareTo(semver("{_version(written.text)}")) {operator} 0'
     if type_ == "quantity":
-        return f'write {read}.compareTo(quantity("40Gi")) {operator} 0'
+        amount = read_amount(test.place.identifier, written.text, operator) or "40Gi"
+        return f'write {read}.compareTo(quantity("{amount}")) {">=" if operator == "==" else operator} 0'
     if type_ == "string":
         return f'write {read} == "{written.text}"'
     if type_ == "int" and written.text.lstrip("-").isdigit():
@@ -211,6 +213,9 @@ def _check_values(test: Test, entries: Sequence[Published]) -> Iterator[Finding]
         return
     is_product = test.place.identifier == "productName"
     text = test.literals[0].text
+    if is_product and test.operator in _ANCHORED and (held := find_named(text)) != ((), ()):
+        yield _anchored(test, held)
+        return
     near = _nearest_part(text, known) if is_product else _nearest(text, known)
     hint = f"did you mean {near!r}?" if near else _known(known, is_product=is_product)
     whole = [name for name in known if text in name]
@@ -235,6 +240,26 @@ _OPERATORS: Final = {
     "endsWith": "ends with",
     "matches": "matches",
 }
+
+
+_ANCHORED: Final = frozenset({"startsWith", "endsWith"})
+
+
+def _anchored(test: Test, held: tuple[tuple[str, ...], tuple[str, ...]]) -> Finding:
+    """Return that a product's name does not begin or end with a text that it holds inside."""
+    text = test.literals[0].text
+    named, others = held
+    hint = f'write .contains("{text}")'
+    if named and others:
+        # A text that other products hold too is no test of those that are meant.
+        is_word = all(f" {text}" in each for each in named) and not any(f" {text}" in each for each in others)
+        hint = f'write .contains(" {text}")' if is_word else f'write == "{named[0]}"'
+    return Finding(
+        "product-not-known",
+        f"no GPU product known here has a name that {_OPERATORS[test.operator]} {show(text)}: "
+        f"names are those of nvidia-smi, such as {show((named or others)[0])}",
+        hint,
+    )
 
 
 def _known(known: Sequence[str], *, is_product: bool) -> str:

@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDevic
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID
 from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
 from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.output.wording import nearest
+from dra_infra.output.wording import nearest_in_domain
 
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
 _CODES: Final = {"incomplete": "pool-incomplete", "invalid": "pool-invalid", "obsolete": "pool-obsolete"}
@@ -57,7 +57,7 @@ def find_causes(question: Question) -> Iterator[Problem]:
 
 def _unknown_class(question: Question, path: str, name: str) -> Problem:
     known = sorted(question.cluster.classes)
-    near = nearest(name, known)
+    near = nearest_in_domain(name, known)
     hint = f"did you mean {near}?" if near else f"classes that are there: {', '.join(known[:8]) or 'none'}"
     return Problem(
         path=path,

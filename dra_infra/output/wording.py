@@ -33,6 +33,16 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(name[:80], list(known), n=1, cutoff=cutoff)), "")
 
 
+def nearest_in_domain(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return the known name that a misspelt one with a domain is most like; empty where none is near.
+
+    The part before the first dot counts by itself: `nic.example.com` is not meant by `mig.example.com`.
+    """
+    own = name.partition(".")[0]
+    alike = [each for each in known if nearest(own, [each.partition(".")[0]], cutoff=cutoff)]
+    return nearest(name, alike, cutoff=cutoff)
+
+
 def compress_names(names: Sequence[str], *, most: int = 6, of_nodes: bool = False) -> str:
     """Names that differ only in a closing number become ranges: `gpu-0..3, gpu-6`, `node-007..019`.
 

@@ -5,6 +5,7 @@ It is also checked for what cannot stand beside our plugin on one cluster.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -93,6 +94,15 @@ def _drivers_of(installation: Installation) -> set[str]:
     if named and not is_output(named):
         return {str(named)}
     return {driver for driver, _ in installation.classes}
+
+
+_ARGUMENT: Final = re.compile(r"\b([a-z][a-z_]*)=(True|False|None|\"[^\"]*\"|[0-9.]+)")
+
+
+def _of_part(name: str, problem: Problem) -> Problem:
+    """Return the problem of a part at the platform, whose hint names the arguments of the part as the platform takes them."""
+    hint = _ARGUMENT.sub(rf'{name}={{"\1": \2}}', problem.hint)
+    return replace(problem, hint=hint).below(name)
 
 
 PARTS = ("operator", "driver", "example")
@@ -185,7 +195,7 @@ def compile_platform(
         try:
             found[name] = compile_(arguments)
         except InvalidSpecError as error:
-            problems.extend(problem.below(name) for problem in error.problems)
+            problems.extend(_of_part(name, problem) for problem in error.problems)
 
     driver = parts.get("driver")
     add(
@@ -197,7 +207,7 @@ def compile_platform(
     add("driver", lambda given: compile_driver(given, target=target, line=line, otherwise=follows))
     other = profile.example if profile else {}
     add("example", lambda given: compile_example_driver(given, target=target, otherwise=other))
-    problems += [problem.below(name) for name, each in found.items() for problem in each.warnings]
+    problems += [_of_part(name, problem) for name, each in found.items() for problem in each.warnings]
     if operator and "driver" in found:
         problems += check_together(operator, found["driver"])
     problems += _check_elsewhere(profile, parts)
