@@ -10,7 +10,7 @@ from typing import Final
 
 from dra_infra.advice.comparisons import TEXT_TESTS, Test
 from dra_infra.advice.findings import Finding, Place
-from dra_infra.catalog.vocabulary import product_memory
+from dra_infra.catalog.vocabulary import mig_profiles, product_memory, product_names
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.semver import Semver
 
@@ -50,8 +50,10 @@ def say_written(finding: Finding, place: Place, tests: Iterable[Test]) -> Findin
         and (test.operator in ("==", "in") or test.operator in TEXT_TESTS)
         and '"' not in text
     ):
-        hint = hint.replace(_EXAMPLE_PRODUCT, f'.contains("{text}")')
-        hint = hint.replace(_EXAMPLE_PROFILE, f'.profile == "{text}"')
+        if any(text in name for name in product_names()):
+            hint = hint.replace(_EXAMPLE_PRODUCT, f'.contains("{text}")')
+        if text in mig_profiles():
+            hint = hint.replace(_EXAMPLE_PROFILE, f'.profile == "{text}"')
     return finding._replace(hint=hint)
 
 

@@ -23,7 +23,8 @@ def hint_of(select, code, **arguments):
     [
         (dra.gpu.memory >= "80Gi", "memory-just-missed", 'dra.gpu.memory >= "79Gi"'),
         (dra.gpu.memory >= "80Mi", "quantity-unit-slip", '"80Gi"'),
-        (dra.attribute(f"{GPU}/memory") >= 3, "attribute-is-capacity", 'dra.gpu.memory >= "40Gi"'),
+        (dra.attribute(f"{GPU}/memory") >= 40, "attribute-is-capacity", 'dra.gpu.memory >= "40Gi"'),
+        (dra.attribute(f"{GPU}/memory") >= 80, "attribute-is-capacity", 'dra.gpu.memory >= "79Gi"'),
         (dra.attribute(f"{GPU}/model") == "x", "attribute-not-known", 'dra.gpu.product.contains("H100")'),
         (dra.attribute("nvidia.com/productName") == "x", "attribute-wrong-domain", "dra.gpu.product"),
         (

@@ -143,7 +143,7 @@ def test_another_attribute_of_a_driver_that_is_not_known_is_no_guard(inputs):
 
 def test_the_hint_shows_the_clause_with_its_guard(inputs):
     (problem,) = unguarded(inputs.of_selector(f"{ARCHITECTURE} && {ROOT}"))
-    assert problem.hint == (f'write has(device.attributes["resource.kubernetes.io"].pcieRoot) && {ROOT}')
+    assert problem.hint == f"write has(device.attributes['resource.kubernetes.io'].pcieRoot) && {ROOT}"
 
 
 H100 = f"{GPU}.productName == 'NVIDIA H100 80GB HBM3'"
