@@ -17,6 +17,7 @@ from dra_infra.output.secrets import secret_texts
 from dra_infra.output.wording import count_of
 from dra_infra.process import collector_paused
 from dra_infra.provenance import Provenance
+from dra_infra.sources.chart_templates import CHART_NOT_READ
 from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, find_program, read_sources
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
@@ -120,6 +121,9 @@ def _check(
     # Beside objects that are checked, a program is one more thing of a repository; alone it is what was asked about.
     severity: Severity = "warning" if ours else "error"
     programs = (problem for source in sources for problem in find_program(source, _OF_A_PROGRAM))
+    problems = [
+        replace(each, severity=severity) if each.code == CHART_NOT_READ else each for each in problems
+    ]
     problems += [replace(each, severity=severity) for each in programs]
     manifests = [source.manifest for source in sources]
     tell(f"checking {len(sources):,} objects")

@@ -25,7 +25,53 @@ def merge_repeated(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """
     # First those of the very same words: a name may be a word that messages have anyway, such as `a`.
     groups = _group(([each] for each in problems), with_name=True)
-    return tuple(_told(*each) for each in _group(groups, with_name=False))
+    merged = tuple(_told(*each) for each in _group(groups, with_name=False))
+    return tuple(_merge_reads(merged))
+
+
+_READ: Final = re.compile(
+    r"(?P<section>attribute|capacity) (?P<name>\S+) (?P<rest>is read without a test that it exists.*)",
+    re.DOTALL,
+)
+"""The message of `cel-unguarded-read`: what is read, and why a device may lack it."""
+_GUARD: Final = re.compile(r"has\(device\.[^()]*\)")
+
+
+def _merge_reads(problems: Iterable[Problem]) -> list[Problem]:
+    """Join the reads without a guard that have one cause, wherever they are, with the mend for all of them."""
+    reads: dict[Hashable, list[Problem]] = {}
+    found: list[Problem | list[Problem]] = []
+    for each in problems:
+        match = _READ.match(each.message) if each.code == "cel-unguarded-read" else None
+        if match is None:
+            found.append(each)
+            continue
+        key = each.severity, match["rest"]
+        if key not in reads:
+            found.append(reads.setdefault(key, []))
+        reads[key].append(each)
+    return [each if isinstance(each, Problem) else _join_reads(each) for each in found]
+
+
+def _join_reads(reads: list[Problem]) -> Problem:
+    """Return one problem for reads of one cause, at the first of them."""
+    first, *others = reads
+    if not others:
+        return first
+    matches = [match for each in reads if (match := _READ.match(each.message))]
+    names = list(dict.fromkeys(f"{each['section']} {each['name']}" for each in matches))
+    guards = list(dict.fromkeys(each for problem in reads for each in _GUARD.findall(problem.hint)[:1]))
+    verb = (
+        matches[0]["rest"]
+        if len(names) == 1
+        else matches[0]["rest"].replace("is read", "are read", 1).replace("it exists", "they exist", 1)
+    )
+    places = list(dict.fromkeys(str(each.place) if each.place else each.path for each in others))
+    where = f"; the same at {count_of(len(others), 'other')}: {join_words(places, most=_MOST)}"
+    hint = f"put {guards[0]} && in front of each test that reads it" if guards else first.hint
+    if len(guards) > 1:
+        hint = f"put the guard of each in front of the tests that read it: {join_words([f'{each} &&' for each in guards])}"
+    return replace(first, message=f"{join_words(names)} {verb}{where}", hint=hint)
 
 
 def _group(groups: Iterable[list[Problem]], *, with_name: bool) -> list[list[Problem]]:

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -27,6 +28,7 @@ from dra_infra.documents.yaml_stream import (
     split_documents,
 )
 from dra_infra.errors import Place, Problem
+from dra_infra.sources.chart_templates import describe_charts, find_chart
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
 """Files of a folder that are read."""
@@ -184,8 +186,20 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
                 continue
             yield from _read_bytes("-", data)
         else:
-            for file in files_in(Path(path)):
-                yield from _read_file(file) if isinstance(file, Path) else (file,)
+            yield from _read_path(Path(path))
+
+
+def _read_path(path: Path) -> Iterator[SourceObject | Problem]:
+    """Yield what a file holds, or the files of a folder; of each chart in a folder one problem for all of its templates."""
+    charts: Counter[Path] = Counter()
+    for file in files_in(path):
+        if isinstance(file, Problem):
+            yield file
+        elif file != path and (chart := find_chart(file)) is not None:
+            charts[chart] += 1
+        else:
+            yield from _read_file(file)
+    yield from describe_charts(charts)
 
 
 def find_program(source: SourceObject, hint: str) -> Iterator[Problem]:
