@@ -33,6 +33,7 @@ from dra_infra.advice.references import (
 from dra_infra.advice.selectors import check_selectors
 from dra_infra.advice.taint_rules import advise_taint_rule
 from dra_infra.advice.tenants import advise_tenants
+from dra_infra.advice.train_jobs import advise_train_jobs
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
@@ -176,6 +177,7 @@ def _check_objects(
         from dra_infra.advice.drivers import advise_compute_domains
 
         yield from advise_compute_domains(objects, pins)
+    yield from advise_train_jobs(objects)
     yield from advise_queued(objects, beside)
     yield from advise_tenants(objects, beside)
     # One object after the other, so that what is known of its expressions is still at hand for the advice.

@@ -78,6 +78,8 @@ OBJECTS: dict[str, str] = {
     "capacity-name-prefixed": "a capacity is requested under a name with the driver's domain, which no slice has",
     "taint-rule-matches-all": "a DeviceTaintRule with an empty selector taints every device of every driver",
     "taint-rule-matches-nothing": "a DeviceTaintRule without a selector taints no device",
+    "trainer-erases-claims": "a TrainJob sets resources, with which Kubeflow's Trainer erases the claims of its runtime",
+    "trainer-release": "releases of Kubeflow's Trainer make other pods of a TrainJob",
     "exported-object": "an object has a resourceVersion, with which it cannot be created",
     "status-cleared": "an object has a status, which the server clears when it is created",
     "kueue-refuses": "a workload of a queue has a claim that Kueue does not admit",

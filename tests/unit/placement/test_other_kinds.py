@@ -421,6 +421,31 @@ def test_what_a_train_job_asks_for_each_node_is_asked_for_its_container(build):
         assert workload.verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("of_runtime", "own", "verdict"),
+    [
+        ({"requests": {"cpu": "16"}}, {"limits": {"memory": "1Gi"}}, "does-not-fit"),
+        ({"requests": {"cpu": "4"}}, {"limits": {"memory": "1Gi"}}, "fits"),
+        ({"requests": {"cpu": "16"}}, {"requests": {"cpu": "4"}}, "fits"),
+        ({"limits": {"cpu": "16"}}, {"requests": {"memory": "1Gi"}}, "does-not-fit"),
+        ({"claims": [{"name": "gpu"}]}, {"requests": {"cpu": "4"}}, "fits"),
+    ],
+)
+def test_what_a_train_job_asks_for_is_merged_with_what_its_runtime_asks_for(build, of_runtime, own, verdict):
+    runtime = a_runtime(build)
+    (container,) = runtime["spec"]["template"]["spec"]["replicatedJobs"][1]["template"]["spec"]["template"][
+        "spec"
+    ]["containers"]
+    container |= {"name": "node", "resources": of_runtime}
+    fleet = build.a_fleet(
+        build.gpus("a", 8),
+        nodes=[build.a_node("a", allocatable={"cpu": "8", "memory": "8Gi", "pods": "10"})],
+    )
+    job = a_train_job(build, resourcesPerNode=own)
+    (workload,) = place([*classes(build), runtime, job], fleet).workloads
+    assert workload.verdict == verdict
+
+
 def test_a_train_job_whose_pods_are_not_known_is_named(build):
     for manifests in ([], [a_runtime(build, mpi={}, numNodes=2)], [a_runtime(build, "TrainingRuntime")]):
         placement = place(
