@@ -132,13 +132,15 @@ def runtime(name: str, *steps: Manifest, nodes: int | None = None) -> Manifest:
     }
 
 
-def step(name: str, of: str, *, claims: bool = True, after: str = "") -> Manifest:
-    """A step of a runtime, with the container that its controller looks for."""
+def step(name: str, of: str, *, claims: bool = True, after: str = "", **amounts: Manifest) -> Manifest:
+    """A step of a runtime, with the container that its controller looks for, and its limits and requests."""
+    pods = template(name, claims=claims)
+    pods["spec"]["containers"][0].setdefault("resources", {}).update(amounts)
     made: Manifest = {
         "name": name,
         "template": {
             "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": of}},
-            "spec": {"template": template(name, claims=claims)},
+            "spec": {"template": pods},
         },
     }
     if after:
@@ -159,6 +161,7 @@ def train_job(name: str, of: str, **spec: Any) -> Manifest:
 RUNTIMES: Final = [
     runtime("one-step", step("node", "trainer")),
     runtime("of-three", step("node", "trainer"), nodes=3),
+    runtime("with-cpu", step("node", "trainer", requests={"cpu": "30m"}, limits={"memory": "128Mi"})),
     runtime(
         "two-steps",
         step("model-initializer", "model-initializer", claims=False),
@@ -173,4 +176,7 @@ TRAIN_JOB_SHAPES: Final = [
     train_job("train-fewer", "of-three", trainer={"numNodes": 2}),
     train_job("train-paused", "of-three", suspend=True),
     train_job("train-in-steps", "two-steps", trainer={"numNodes": 2}),
+    train_job("train-with-memory", "one-step", trainer={"resourcesPerNode": {"limits": {"memory": "64Mi"}}}),
+    train_job("train-with-more", "with-cpu", trainer={"resourcesPerNode": {"requests": {"cpu": "20m"}}}),
+    train_job("train-merged", "with-cpu", trainer={"resourcesPerNode": {"limits": {"cpu": "40m"}}}),
 ]

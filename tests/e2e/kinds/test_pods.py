@@ -167,6 +167,20 @@ def test_pods_have_the_labels_that_we_give_them(shape, templates, pods):
         assert templates[part].labels.items() <= pod["metadata"]["labels"].items()
 
 
+def test_containers_ask_for_what_we_read(shape, templates, pods):
+    for pod in pods:
+        ours = {each["name"]: each for each in templates[part_of(shape, pod)].spec["containers"]}
+        for container in pod["spec"]["containers"]:
+            assert asked(container) == asked(ours[container["name"]])
+
+
+def asked(container: Manifest) -> Any:
+    """Limits, requests with those that a server takes from limits, and claims of a container."""
+    resources = container.get("resources") or {}
+    limits = resources.get("limits") or {}
+    return limits, {**limits, **(resources.get("requests") or {})}, resources.get("claims") or []
+
+
 def test_what_a_controller_adds_to_pods_is_said_beside_the_answer(shape, templates, pods):
     added = {
         name
