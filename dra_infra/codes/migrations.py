@@ -51,6 +51,7 @@ MIGRATIONS: dict[str, str] = {
     "queue-of-resource": "a queue counts a resource that pods no longer ask for",
     "resource-in-text": "a resource stands where nothing reads it",
     "values-to-claims": "values of a chart have it make claims now",
+    "chart-too-old": "a release of a chart is too old for the value that would have it make claims",
     "values-need-template": "values of a chart can name a claim template, which has to be made beside it",
     "values-without-claims": "values of a chart ask for devices, and the chart takes no claims there",
     "kept-as-object": "an object of a program is no component, for none says all that it says",

@@ -310,8 +310,11 @@ class _Patch:
         if isinstance(value, list) and value:
             below = indent + self._dash_indent
             return "\n" + "".join(" " * below + self._item(each, below) for each in value)
-        if isinstance(value, str) and _LINES.fullmatch(value):
-            return f" |\n{textwrap.indent(value, ' ' * (indent + 2))}"
+        if isinstance(value, str) and "\n" in value:
+            is_whole = value.endswith("\n")
+            block = value if is_whole else f"{value}\n"
+            if _LINES.fullmatch(block):
+                return f" |{'' if is_whole else '-'}\n{textwrap.indent(block, ' ' * (indent + 2))}"
         return f" {self._flow(value)}\n"
 
     def _between(self, key: str, value: Any) -> str:

@@ -10,22 +10,34 @@ Sources: the charts ollama 1.77 (otwld/ollama-helm), llm-d-modelservice 0.4.12 (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
 from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.workload_kinds import read_steps, show_steps
+from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.migration.chart_releases import (
+    Installation,
+    Release,
+    Values,
+    find_installations,
+    merge_values,
+    read_text,
+)
 from dra_infra.migration.device_plugin import WHOLE_GPU
 from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import ContainerNeeds, Settings, counted_by_ray, read_needs
 from dra_infra.migration.old_dra.objects import replaced
-from dra_infra.migration.outcomes import Migrated, Remark
+from dra_infra.migration.outcomes import Migrated, Outcome, Remark
 
 _CLASS: Final = "gpu.nvidia.com"
 """The class that both charts ask for unless their values say another."""
 
 _ROLES: Final = ("decode", "prefill")
 """Parts of the values of llm-d that have containers."""
+
+_CONTAINERS: Final = ("containers", "initContainers")
 
 _RENDERED: Final = "migrate what the chart makes: helm template CHART -f FILE | dra-infra migrate -, with these values in FILE; with --to bridge its pods stay as they are"
 
@@ -35,70 +47,226 @@ _HUB: Final = (
     "{resources: {claims: [{name: gpu}]}}, with the limits of CPU and memory, whose place it takes"
 )
 
-_INSIDE: Final = {
-    "HelmRelease": ["spec.values"],
-    "Application": ["spec.source.helm.valuesObject", "spec.sources.*.helm.valuesObject"],
-}
-"""Where objects of Flux and Argo CD have values of charts, by their kind."""
-
-_CHARTS: Final = (
-    *(("ollama", "gpu"), ("modelArtifacts",), ("servingEngineSpec",)),
-    *(("head", "resources"), ("worker", "resources")),
+_TO_BRIDGE: Final = (
+    "install that release or a newer one and migrate again, or leave its pods as they are by --to bridge"
 )
-"""Paths of mappings by which the values of these charts are known."""
+
+_MOST_TEXTS: Final = 2
+"""Texts inside of texts that are read for values."""
+
+_WORDS: Final = re.compile(r"nvidia|amd\.com/|[gG][pP][uU]|accelerator|modelArtifacts|servingEngineSpec")
+"""Words of values by which a text that is no YAML may ask for devices."""
+
+_CHARTS: Final = ("ollama", "gpu"), ("modelArtifacts",), ("servingEngineSpec",)
+"""Paths of mappings by which the values of charts are known wherever they stand."""
+
+_GROUPS: Final = ("head", "resources"), ("worker", "resources")
+"""The same of KubeRay's chart, which other values have too: they count at the top, and below the name of a chart with a head."""
 
 
 def is_values(document: Mapping[str, Any]) -> bool:
     """Checks that a document is no object, and is of a chart that is known or asks for devices."""
     if document.get("apiVersion") or document.get("kind"):
         return False
-    is_known = any(isinstance(value_at(document, *path), Mapping) for path in _CHARTS)
-    return is_known or any(find_mentions(document))
+    return any(True for _ in find_known(document)) or any(find_mentions(document))
 
 
-def migrate_values(document: Mapping[str, Any], settings: Settings) -> Migrated | None:
-    """Migrates a values file; None for an object of Kubernetes, and for a file that asks for no devices.
+def find_known(document: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
+    """Yield values of charts that are known, at the top of a document or anywhere in it, such as those of a subchart."""
+    stack: list[tuple[FieldPath, Any]] = [((), document)]
+    while stack:
+        at, value = stack.pop()
+        if isinstance(value, Mapping):
+            known = (*_CHARTS, *(_GROUPS if not at else _GROUPS[:1] if len(at) == 1 else ()))
+            if any(isinstance(value_at(value, *path), Mapping) for path in known):
+                yield at, value
+            else:
+                stack += [((*at, str(key)), each) for key, each in reversed(list(value.items()))]
+        elif isinstance(value, list):
+            stack += [((*at, index), each) for index, each in reversed(list(enumerate(value)))]
+
+
+def migrate_values(
+    document: Mapping[str, Any], settings: Settings, release: Release | None = None
+) -> Migrated | None:
+    """Migrates values of a chart; None where nothing of them asks for devices.
 
     Args:
-        document: Plain data of the file.
+        document: Plain data of a values file, or an object of Kubernetes that has values in a place that is known.
         settings: What is known of the cluster.
+        release: The chart and its release, for values that an object has.
     """
+    if release is None and (installed := list(find_installations(document))):
+        return _migrate_installations(document, installed, settings)
     if document.get("apiVersion") or document.get("kind"):
-        return _migrate_inside(document, settings)
+        return None
     manifest = document
     remarks = list[Remark]()
-    for migrate in (_migrate_ollama, _migrate_llm_d):
-        manifest, more = migrate(manifest, settings)
-        remarks += more
-    remarks += (*_with_templates(manifest, settings), *_vllm_models(manifest))
-    # A remark on a role of llm-d is one on its devices: its variables and arguments were not read.
-    read = {"ollama.gpu", *(each.path for each in remarks)}.difference(_ROLES)
-    read |= {
-        f"{each.path.partition('.resources.')[0]}.resources" for each in remarks if ".resources." in each.path
-    }
-    read |= {f"{each.path}Type" for each in remarks if each.path.endswith(".requestGPU")}
-    for each in find_mentions(manifest, read):
+    for at, _ in list(find_known(document)):
+        was = value_at(manifest, *at)
+        now, more = _migrate_known(was, settings, release or Release())
+        manifest = manifest if now is was else replaced(manifest, at, now)
+        above = f"{show_steps(at)}." if at else ""
+        remarks += [each._replace(path=f"{above}{each.path}") for each in more]
+    controllers = (("controllers", "*", kind, "*") for kind in _CONTAINERS)
+    remarks += _with_templates(manifest, settings, release or Release(), controllers)
+    for each in find_mentions(manifest, _read_by(remarks) | set(_read_by_charts(manifest))):
         is_hub = "singleuser" in each.path or "KubeSpawner" in each.path
         code, hint = ("values-need-template", _HUB) if is_hub else ("values-without-claims", _RENDERED)
         remarks.append(each if each.outcome == "kept" else each._replace(code=code, hint=hint))
     return Migrated(manifest=manifest, remarks=tuple(remarks)) if remarks else None
 
 
-def find_values(manifest: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
-    """Values that an object of Flux or Argo CD has for charts, with where they are."""
-    paths = map(read_steps, _INSIDE.get(str(manifest.get("kind")), ()))
-    found = (each for path in paths for each in find_all(manifest, path))
-    return ((at, values) for at, values in found if isinstance(values, Mapping))
+def _migrate_known(values: Mapping[str, Any], settings: Settings, release: Release) -> _Change:
+    """Migrate values of a chart that is known by its words."""
+    manifest = values
+    remarks = list[Remark]()
+    for migrate in (_migrate_ollama, _migrate_llm_d):
+        manifest, more = migrate(manifest, settings, release)
+        remarks += more
+    groups = (("head",), ("worker",), ("additionalWorkerGroups", "*"))
+    remarks += _with_templates(manifest, settings, release, groups)
+    return _Change(manifest, (*remarks, *_vllm_models(manifest)))
 
 
-def _migrate_inside(manifest: Mapping[str, Any], settings: Settings) -> Migrated | None:
+def _read_by(remarks: Sequence[Remark]) -> set[str]:
+    """Paths of fields that were read, by the remarks on them."""
+    # A remark on a role of llm-d is one on its devices: its variables and arguments were not read.
+    read = {each.path for each in remarks if each.path.rpartition(".")[2] not in _ROLES}
+    read |= {
+        f"{each.path.partition('.resources.')[0]}.resources" for each in remarks if ".resources." in each.path
+    }
+    return read | {f"{each.path}Type" for each in remarks if each.path.endswith(".requestGPU")}
+
+
+def _read_by_charts(values: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of fields by which charts that are known ask for nothing."""
+    for at, known in find_known(values):
+        yield show_steps((*at, "ollama", "gpu"))
+        # The names of resources, which the chart reads without claims alone.
+        if value_at(known, "accelerator", "dra") is True:
+            yield show_steps((*at, "accelerator", "resources"))
+
+
+def find_elsewhere(
+    manifest: Mapping[str, Any], settings: Settings, read: Container[str]
+) -> Iterator[tuple[str, Remark]]:
+    """Yield where other fields and texts of an object hold values of charts, such as those of a ConfigMap, with each remark.
+
+    Args:
+        manifest: The object.
+        settings: What is known of the cluster.
+        read: Paths of fields that are read elsewhere.
+    """
+    stack: list[tuple[str, Any, int]] = [("", {**manifest, "status": None}, 0)]
+    while stack:
+        path, value, depth = stack.pop()
+        if path in read or path.endswith(("annotations", "managedFields")):
+            continue
+        if isinstance(value, str):
+            is_text = depth < _MOST_TEXTS and "\n" in value and _WORDS.search(value)
+            data = read_text(value) if is_text else None
+            stack += [(path, data, depth + 1)] if data else []
+        elif isinstance(value, Mapping) and _is_of_chart(value, is_text=depth > 0):
+            done = migrate_values(value, settings, Release())
+            for each in done.remarks if done else ():
+                is_changed = each.outcome == "changed"
+                hint = (
+                    "change it by hand: nothing says here which chart reads it" if is_changed else each.hint
+                )
+                outcome: Outcome = "decide" if is_changed else each.outcome
+                yield path, each._replace(path=f"{path}.{each.path}", outcome=outcome, hint=hint)
+        elif isinstance(value, Mapping):
+            stack += [
+                (f"{path}.{key}" if path else str(key), each, depth)
+                for key, each in reversed(list(value.items()))
+            ]
+        elif isinstance(value, list):
+            stack += [(f"{path}[{index}]", each, depth) for index, each in reversed(list(enumerate(value)))]
+
+
+def _is_of_chart(value: Mapping[str, Any], *, is_text: bool) -> bool:
+    """Check that a mapping has values of a chart at its top; in fields of an object, resources by name are found without."""
+    known = (*_CHARTS, *(_GROUPS if is_text else ()))
+    return any(isinstance(value_at(value, *path), Mapping) for path in known)
+
+
+def find_values(manifest: Mapping[str, Any]) -> Iterator[FieldPath]:
+    """Where an object has values of charts that a migration reads."""
+    return (each.at for installed in find_installations(manifest) for each in installed.values)
+
+
+def _migrate_installations(
+    manifest: Mapping[str, Any], installed: Sequence[Installation], settings: Settings
+) -> Migrated | None:
     changed = manifest
     remarks = list[Remark]()
-    for at, values in find_values(manifest):
-        if done := migrate_values(values, settings):
-            changed = changed if done.manifest is values else replaced(changed, at, done.manifest)
-            remarks += [each._replace(path=f"{show_steps(at)}.{each.path}") for each in done.remarks]
+    for each in installed:
+        for at in each.unread:
+            if _WORDS.search(str(value_at(manifest, *at))):
+                message = "this text is no YAML before something fills it in, so that nobody can say what it asks for"
+                remarks.append(Remark(show_steps(at), "decide", "values-without-claims", message, _RENDERED))
+        done = migrate_values(merge_values(each.values), settings, each.release)
+        own = next(
+            (it for it in each.values if it.is_rewritten and _is_alone(it, done, settings, each)), None
+        )
+        if done is None:
+            continue
+        put, why = _write_values(own, done) if own else (None, "several places have values")
+        for remark in done.remarks:
+            holder = own or max(reversed(each.values), key=lambda it: _count_steps(it.data, remark.path))
+            place = show_steps(holder.at)
+            remarks.append(_below(remark, place, each.release, "" if put is not None else why))
+        if own and put is not None and put != value_at(manifest, *own.at):
+            changed = replaced(changed, own.at, put)
     return Migrated(manifest=changed, remarks=tuple(remarks)) if remarks else None
+
+
+def _count_steps(value: Any, path: str) -> int:
+    """Count the steps of a path that are there in a value."""
+    items = (
+        value.items() if isinstance(value, Mapping) else enumerate(value if isinstance(value, list) else ())
+    )
+    for key, below in items:
+        for step in (f".{key}", f"[{key}]"):
+            rest = path if path.startswith("[") else f".{path.removeprefix('.')}"
+            if rest.startswith(step) and rest[len(step) : len(step) + 1] in ("", ".", "["):
+                return 1 + _count_steps(below, rest[len(step) :])
+    return 0
+
+
+def _is_alone(values: Values, done: Migrated | None, settings: Settings, installed: Installation) -> bool:
+    """Check that what is said of all values is said of these alone, so that a change of them is enough."""
+    if len(installed.values) == 1:
+        return True
+    alone = migrate_values(values.data, settings, installed.release)
+    return done is not None and alone is not None and alone.remarks == done.remarks
+
+
+def _write_values(values: Values, done: Migrated) -> tuple[Any, str]:
+    """Return what takes the place of values, or None with the reason why they stay as they are."""
+    if all(each.outcome != "changed" for each in done.remarks):
+        return values.data if values.text is None else values.text, ""
+    if not values.is_rewritten:
+        return None, "a list of parameters has them"
+    alone = done.manifest
+    if values.text is None:
+        return alone, ""
+    try:
+        return patch_document(values.text, dict(values.data), alone), ""
+    except NotPatchedError as error:
+        return None, f"the text cannot be changed in place: {error}"
+
+
+def _below(remark: Remark, place: str, release: Release, why: str) -> Remark:
+    """Return a remark on values as one on the object that has them; with *why* nothing is written."""
+    if remark.path == release.path and remark.code == "chart-too-old":
+        return remark
+    path = f"{place}.{remark.path}"
+    if not why or remark.outcome != "changed":
+        return remark._replace(path=path)
+    hint = f"change it by hand ({why}), or have all values in one place and migrate again"
+    return remark._replace(path=path, outcome="decide", hint=hint)
 
 
 class _Change(NamedTuple):
@@ -108,11 +276,19 @@ class _Change(NamedTuple):
     remarks: tuple[Remark, ...] = ()
 
 
-def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
+def _refuse_release(release: Release, chart: str) -> tuple[Remark, ...]:
+    """Remark on a release of a chart that does not take what the migration would write."""
+    why = release.why_too_old(chart)
+    return (Remark(release.path, "decide", "chart-too-old", why, _TO_BRIDGE),) if why else ()
+
+
+def _migrate_ollama(values: Mapping[str, Any], settings: Settings, release: Release) -> _Change:
     gpu = mapping(value_at(values, "ollama", "gpu"))
     is_knative = value_at(values, "knative", "enabled") is True
-    if gpu.get("enabled") is not True or (gpu.get("draEnabled") is True and not is_knative):
+    if gpu.get("enabled") is not True:
         return _Change(values)
+    if gpu.get("draEnabled") is True and not is_knative:
+        return _Change(values, _refuse_release(release, "ollama"))
     at = "ollama.gpu"
     if is_knative:
         message = "ollama makes a Knative service, which can have no claims, whatever draEnabled says"
@@ -133,23 +309,29 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings) -> _Change:
         message = f"ollama asks for {resources}, and the claim that the chart makes says no more than a class"
         hint = f'write {at}.draEnabled: true and draExistingClaimTemplate: "NAME", and make the template NAME beside the release'
         return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
-    message = (
-        f"the chart makes a claim template with {found.needs[0].number} of {_CLASS}, and asks for no resource"
-    )
+    if too_old := _refuse_release(release, "ollama"):
+        return _Change(values, too_old)
+    since = release.tell_since("ollama")
+    message = f"the chart makes a claim template with {found.needs[0].number} of {_CLASS}, and asks for no resource{since}"
     ollama = {**mapping(values["ollama"]), "gpu": {**gpu, "draEnabled": True}}
     remark = Remark(f"{at}.draEnabled", "changed", "values-to-claims", message)
     return _Change({**values, "ollama": ollama}, (remark,))
 
 
-def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
+def _migrate_llm_d(values: Mapping[str, Any], settings: Settings, release: Release) -> _Change:
     roles = {name: mapping(values.get(name)) for name in _ROLES if name in values}
     accelerator = mapping(values.get("accelerator"))
     is_chart = isinstance(values.get("modelArtifacts"), Mapping) and roles
     own = any("accelerator" in each for each in roles.values())
     if is_chart and (own or accelerator.get("type", "nvidia") != "nvidia"):
         return _Change(values, tuple(_other_roles(values)))
-    if not is_chart or accelerator.get("dra") is True:
+    if not is_chart:
         return _Change(values)
+    if too_old := _refuse_release(release, "llm-d-modelservice"):
+        return _Change(values, too_old)
+    if accelerator.get("dra") is True:
+        return _Change(values)
+    since = release.tell_since("llm-d-modelservice")
     changed: dict[str, Any] = {}
     remarks: list[Remark] = []
     for name, role in roles.items():
@@ -170,7 +352,7 @@ def _migrate_llm_d(values: Mapping[str, Any], settings: Settings) -> _Change:
                 return _Change(values, (Remark(where, "decide", "values-need-template", message, hint),))
             containers.append(_without(each, found.gone))
         changed[name] = {**role, "containers": containers} if containers else role
-        message = f"{name} takes {counted} of {_CLASS}, by the claim template that the chart makes"
+        message = f"{name} takes {counted} of {_CLASS}, by the claim template that the chart makes{since}"
         remarks.append(Remark(name, "changed", "values-to-claims", message))
     return _Change({**values, **changed, "accelerator": {**accelerator, "dra": True}}, tuple(remarks))
 
@@ -199,19 +381,21 @@ def _devices_of_llm_d(accelerator: Mapping[str, Any], role: Mapping[str, Any]) -
     return tensor * data
 
 
-def _with_templates(values: Mapping[str, Any], settings: Settings) -> Iterator[Remark]:
+def _with_templates(
+    values: Mapping[str, Any], settings: Settings, release: Release, paths: Iterable[tuple[str, ...]]
+) -> Iterator[Remark]:
     """Groups of KubeRay's chart and containers of app-template, which take claims of a template that is there."""
-    groups = [((name,), values.get(name)) for name in ("head", "worker")]
-    kinds = (("containers",), ("initContainers",))
-    paths = (("additionalWorkerGroups", "*"), *(("controllers", "*", *kind, "*") for kind in kinds))
-    for steps, group in (*groups, *(each for path in paths for each in find_all(values, path))):
+    for steps, group in (each for path in paths for each in find_all(values, path)):
         at = show_steps(steps)
         is_ray = steps[0] != "controllers"
         found = _read(at, mapping(value_at(group, "resources")), settings)
         yield from (each for each in found.remarks if each.outcome == "decide")
+        chart = "ray-cluster" if is_ray else "app-template"
         if found.needs and not found.is_blocked:
+            yield from _refuse_release(release, chart)
             resources = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
-            message = f"{resources}: the chart takes claims of a template that is there"
+            since = release.tell_since(chart)
+            message = f"{resources}: the chart takes claims of a template that is there{since}"
             pod = (
                 ""
                 if is_ray

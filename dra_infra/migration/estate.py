@@ -8,7 +8,7 @@ from typing import Any
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.accounts import Limits, limits_together, migrate_account
-from dra_infra.migration.chart_values import find_values, migrate_values
+from dra_infra.migration.chart_values import find_elsewhere, find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import Settings, containers_of
@@ -70,10 +70,14 @@ def _go_on(
     told = [each for each in done.remarks if each.code == "selector-not-rewritten"]
     # A request of v1beta1 had its selectors on itself.
     told += [each._replace(path=each.path.replace("].selectors[", "].exactly.selectors[")) for each in told]
-    left = find_mentions(now, _read_fields(now, (*found.remarks, *told), settings)) if _may_ask(now) else ()
+    read = _read_fields(now, (*found.remarks, *told), settings)
+    values_left = list(find_elsewhere(now, settings, read)) if _may_ask(now) else []
+    read |= {path for path, _ in values_left}
+    left = find_mentions(now, read) if _may_ask(now) else ()
+    left = (tell_why(now, each, settings.kinds) for each in left)
     return Migrated(
         manifest=now,
-        remarks=(*done.remarks, *found.remarks, *(tell_why(now, each, settings.kinds) for each in left)),
+        remarks=(*done.remarks, *found.remarks, *(remark for _, remark in values_left), *left),
         added=(*done.added, *found.added),
     )
 
@@ -92,7 +96,7 @@ def _read_fields(manifest: Mapping[str, Any], remarks: Sequence[Remark], setting
     }
     # What a ClusterQueue covers, its flavours have quotas for.
     told = {each.path.partition(".coveredResources[")[0] for each in remarks}
-    told |= {show_steps(at) for at, _ in find_values(manifest)}
+    told |= set(map(show_steps, find_values(manifest)))
     return {f"{each}.resources" for each in containers} | told - {"", *containers}
 
 

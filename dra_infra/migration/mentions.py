@@ -24,6 +24,7 @@ RESOURCE_NAME: Final = re.compile(
     r"(?<!attributes\[[\"'])(?<!capacity\[[\"'])nvidia\\{0,2}[._]com(?:/|_|~1)(?:gpu|mig[-_]"
     + MIG_NAME.replace(r"\.", "[._]").replace("[.-]", "[._-]")
     + r")(?:[._]shared)?(?![\w./-])"
+    + r"|alpha[._]kubernetes[._]io(?:/|_|~1)nvidia[-_]gpu(?![\w./-])"
 )
 """Resources of the plugin in a text, as metrics and pointers of JSON patches spell them too; labels such as
 nvidia.com/gpu.product are none."""
@@ -47,6 +48,9 @@ _ELSEWHERE: Final = frozenset(
 )
 """Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""
 
+
+_OF_AMOUNTS: Final = ("limits", "requests", "resources", "guarantees")
+"""Ends of fields with amounts of resources; KubeSpawner has extra_resource_limits and extra_resource_guarantees."""
 
 _Name = tuple[str, str, str]
 """The path of a resource, its name, and where it stands: in a field, a text, a selector or a configuration."""
@@ -154,7 +158,7 @@ def _asks(path: str, name: str) -> bool:
     """True for a field that gets devices: Dynamo and vLLM leave the domain out, HAMi, KAI and Run:ai have annotations."""
     if path.endswith(("annotations", "Annotations")):
         return tell_other_form(path, name) is not None
-    if not path.endswith((".limits", ".requests", ".resources")):
+    if not path.lower().endswith(_OF_AMOUNTS):
         return False
     return bool(
         name == "gpu" or tell_other_form(path, name) or not isinstance(read_resource(name, None), str)

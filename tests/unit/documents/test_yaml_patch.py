@@ -505,7 +505,13 @@ def test_a_text_of_lines_that_changes_stays_one(head: str):
     assert patch(text, new) == text.replace("b\n", "c: #1\n").replace(">\n      a &&\n     ", "|\n      a &&")
 
 
-@pytest.mark.parametrize("value", ["a\n\n", " a\n", "a\nb", "a \x07\n", "a\n::error::b\n"])
+def test_a_text_of_lines_without_a_break_at_its_end_stays_one():
+    text = "spec:\n  values: |-\n    a: 1\n    b: 2\n  name: main\n"
+    patched = patch(text, {"spec": {"values": "a: 1\n\nb: 3", "name": "main"}})
+    assert patched == "spec:\n  values: |-\n    a: 1\n\n    b: 3\n  name: main\n"
+
+
+@pytest.mark.parametrize("value", ["a\n\n", " a\n", "a\n\n\nb\n\n", "a \x07\n", "a\n::error::b\n"])
 def test_a_text_that_lines_would_not_say_gets_quotes(value: str):
     text = "spec:\n  expression: |\n    a\n    b\n  name: main\n"
     patched = patch(text, {"spec": {"expression": value, "name": "main"}})

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "not-taken-over": "tests/unit/cli/test_migrate_program.py",
     "not-in-program": "tests/unit/cli/test_migrate_program.py",
     "values-to-claims": "test_chart_values.py",
+    "chart-too-old": "test_chart_releases.py",
     "values-need-template": "test_chart_values.py",
     "values-without-claims": "test_chart_values.py",
     "program-not-read": "tests/unit/cli/test_migrate.py",

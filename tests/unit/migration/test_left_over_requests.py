@@ -336,14 +336,6 @@ POD_JSON = '{"spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}
         ),
         (
             an_object(
-                "helm.cattle.io/v1",
-                "HelmChart",
-                spec={"valuesContent": IN_TEXT, "set": {"gpu.resource": "nvidia.com/gpu"}},
-            ),
-            ["spec.valuesContent", "spec.set.gpu.resource"],
-        ),
-        (
-            an_object(
                 "kyverno.io/v1", "ClusterPolicy", spec={"rules": [{"mutate": {"patchesJson6902": PATCH}}]}
             ),
             ["spec.rules[0].mutate.patchesJson6902"],
