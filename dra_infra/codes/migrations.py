@@ -40,6 +40,8 @@ MIGRATIONS: dict[str, str] = {
     "mps-variable": "a variable is of an MPS daemon, which a claim has by its config alone",
     "controller-setting-written": "a setting is written that a controller read off the limits of containers",
     "controller-setting-needed": "a setting elsewhere is needed for pods with claims, such as what a controller read off limits",
+    "controller-release-needed": "pods get claims from a release of their controller on",
+    "controller-too-old": "the controller or the definition in the input drops claims",
     "kind-not-rewritten": "an object has no pod spec that could be rewritten",
     "quota-for-claims": "a quota counts claims too",
     "quota-kept": "a quota counts claims already",

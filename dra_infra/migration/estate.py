@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
@@ -10,6 +11,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.accounts import Limits, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_elsewhere, find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates
+from dra_infra.migration.controllers import read_controllers
 from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import Settings, containers_of
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
@@ -44,6 +46,7 @@ def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) ->
         objects: Manifests as plain data. They are not changed.
         settings: What is known of the cluster.
     """
+    settings = replace(settings, controllers=read_controllers(objects))
     old = migrate_old_dra(objects, settings.kinds)
     first = [old.get(index, Migrated(manifest=each)) for index, each in enumerate(objects)]
     templates = ClaimTemplates(

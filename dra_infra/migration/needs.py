@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.migration.controllers import NO_CONTROLLERS, Controllers
 from dra_infra.migration.device_plugin import (
     OTHERS,
     DevicePlugin,
@@ -46,6 +47,7 @@ class Settings:
         intel_shares: How many containers Intel's plugin lets share a GPU.
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        controllers: Releases of controllers of other projects, as the input has them.
     """
 
     plugin: DevicePlugin | None = None
@@ -56,6 +58,7 @@ class Settings:
     intel_shares: int = 1
     per_node: bool = False
     kinds: WorkloadKinds | None = None
+    controllers: Controllers = NO_CONTROLLERS
 
 
 class Need(NamedTuple):

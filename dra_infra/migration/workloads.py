@@ -158,7 +158,7 @@ def migrate_workload(
     own = templates.of(manifest)
     asking = _find_asking(kind, manifest)
     refused = refuse_schedulers(manifest, asking)
-    if refusal := refused.get("") or _refuse_owner(kind, manifest, own, asking):
+    if refusal := refused.get("") or _refuse_owner(kind, manifest, own, asking, settings):
         return Migrated(manifest=manifest, remarks=(refusal,))
     changed, remarks = migrate_flow(manifest, settings, own.name, refused)
     remarks += [*_find_composed(kind, changed, remarks, refused), *_find_without_claims(kind, manifest)]
@@ -182,6 +182,10 @@ def migrate_workload(
                 changed, settings_written = _with_settings(changed, kind, steps, pod)
                 # Two parts may lack one setting of the object.
                 remarks += [each for each in settings_written if each not in remarks]
+                gets_claims = pod.spec.get("resourceClaims") != spec.get("resourceClaims")
+                need = settings.controllers.find_need(manifest, f"{above}.resourceClaims")
+                is_new = all(each.code != "controller-release-needed" for each in remarks)
+                remarks += [need] if gets_claims and is_new and need else []
             remarks += [
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks
             ]
@@ -248,12 +252,20 @@ def _find_asking(kind: WorkloadKind, manifest: Mapping[str, Any]) -> dict[str, b
 
 
 def _refuse_owner(
-    kind: WorkloadKind, manifest: Mapping[str, Any], own: OwnTemplates, asking: Mapping[str, bool]
+    kind: WorkloadKind,
+    manifest: Mapping[str, Any],
+    own: OwnTemplates,
+    asking: Mapping[str, bool],
+    settings: Settings,
 ) -> Remark | None:
-    """Says why pods of an object can have no claims at all, where they ask for devices."""
+    """Says why pods of an object can have no claims at all, where they ask for devices or name claims."""
     path = next((each for each, asks in asking.items() if asks), None)
     if path is None:
-        return None
+        named = (at for at, spec in kind.find_holders(manifest) if mapping(spec).get("resourceClaims"))
+        at = next(named, None)
+        return None if at is None else settings.controllers.find_refusal(manifest, f"{at}.resourceClaims")
+    if too_old := settings.controllers.find_refusal(manifest, path):
+        return too_old
     if kind.kind == CLUSTER_RUNTIME and not own.namespaces:
         message = (
             "it has no namespace, and its claims are in those of its TrainJobs, of which none is in the input"
@@ -324,9 +336,6 @@ def _with_settings(
     """Writes what a controller would no longer read off the limits of containers, and remarks on it."""
     at: _Steps = ()
     number: Any = 0
-    if since := _rows().get((kind.group, kind.kind), {}).get("since"):
-        message = f"{since} and newer give claims to pods; definitions of older ones drop them"
-        return manifest, (Remark(show_steps(steps), "changed", "controller-setting-written", message),)
     if kind.kind == "InferenceService" and not value_at(manifest, "metadata", "annotations", _MODE):
         message = "where KServe makes Knative services by default its pods come to nothing, for Knative refuses claims"
         hint = f"annotate {_MODE}: Standard, or have that as the default in KServe's configuration"

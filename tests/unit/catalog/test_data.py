@@ -51,6 +51,7 @@ READ_ELSEWHERE = {
     "mig_devices.yaml",
     "device_configs.yaml",
     "node_labels.yaml",
+    "controller_releases.yaml",
     "migrated_charts.yaml",
     "migrated_kinds.yaml",
 }

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "not-taken-over": "tests/unit/cli/test_migrate_program.py",
     "not-in-program": "tests/unit/cli/test_migrate_program.py",
     "values-to-claims": "test_chart_values.py",
+    "controller-too-old": "test_controllers.py",
     "chart-too-old": "test_chart_releases.py",
     "values-need-template": "test_chart_values.py",
     "values-without-claims": "test_chart_values.py",
@@ -44,6 +45,7 @@ ELSEWHERE = {
 """Codes that no row has, with the tests that have them."""
 
 ROWS = {
+    "controller-release-needed": "job-set",
     "controller-setting-needed": "training-runtime",
     "controller-setting-written": "ray",
     "devices-not-counted": "visible-devices",

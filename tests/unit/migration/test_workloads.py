@@ -174,7 +174,8 @@ def test_what_leaders_and_workers_have_in_common_is_told_once():
     (done,) = migrate_objects(
         [{"apiVersion": group, "kind": "LeaderWorkerSet", "metadata": metadata, "spec": spec}], WHOLE
     )
-    assert [each.code for each in done.remarks] == ["resource-to-claim", "toleration-written"]
+    codes = [each.code for each in done.remarks]
+    assert codes == ["controller-release-needed", "resource-to-claim", "toleration-written"]
 
 
 @pytest.mark.parametrize(
