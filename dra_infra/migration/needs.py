@@ -48,6 +48,7 @@ class Settings:
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
         controllers: Releases of controllers of other projects, as the input has them.
+        mapped_classes: Classes that Kueue's configuration in the input maps.
     """
 
     plugin: DevicePlugin | None = None
@@ -59,6 +60,7 @@ class Settings:
     per_node: bool = False
     kinds: WorkloadKinds | None = None
     controllers: Controllers = NO_CONTROLLERS
+    mapped_classes: frozenset[str] = frozenset()
 
 
 class Need(NamedTuple):

@@ -23,6 +23,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 )
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
+from dra_infra.migration.kueue import find_queue_needs
 from dra_infra.migration.mentions import refuse_schedulers
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
 from dra_infra.migration.old_dra.objects import replaced
@@ -190,6 +191,9 @@ def migrate_workload(
                 each._replace(path=f"{above}.{each.path}" if above else each.path) for each in pod.remarks
             ]
     remarks += _place_templates(kind, changed, own)
+    if own.added:
+        templates_at = [steps[:-1] for steps in seen if steps[-1:] == ("spec",)]
+        remarks += find_queue_needs(manifest, own.added, templates_at, settings.mapped_classes)
     return Migrated(manifest=changed, remarks=tuple(remarks), added=tuple(own.added)) if remarks else None
 
 
