@@ -12,6 +12,7 @@ from dra_infra.migration.accounts import Limits, limits_together, migrate_accoun
 from dra_infra.migration.chart_values import find_elsewhere, find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.controllers import read_controllers
+from dra_infra.migration.kserve import find_default_mode
 from dra_infra.migration.kueue import find_mapped_classes
 from dra_infra.migration.mentions import find_mentions
 from dra_infra.migration.needs import Settings, containers_of
@@ -47,8 +48,12 @@ def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) ->
         objects: Manifests as plain data. They are not changed.
         settings: What is known of the cluster.
     """
-    controllers, mapped = read_controllers(objects), find_mapped_classes(objects)
-    settings = replace(settings, controllers=controllers, mapped_classes=mapped)
+    settings = replace(
+        settings,
+        controllers=read_controllers(objects),
+        serving_mode=find_default_mode(objects),
+        mapped_classes=find_mapped_classes(objects),
+    )
     old = migrate_old_dra(objects, settings.kinds)
     first = [old.get(index, Migrated(manifest=each)) for index, each in enumerate(objects)]
     templates = ClaimTemplates(

@@ -27,8 +27,8 @@ def find_mapped_classes(objects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """Return the classes that configurations of Kueue among objects map to names of resources."""
     found: set[str] = set()
     for manifest in objects:
-        texts = mapping(manifest.get("data")).values() if manifest.get("kind") == "ConfigMap" else ()
-        texts = [each for each in texts if isinstance(each, str) and _GROUP in each]
+        data = mapping(manifest.get("data")) if manifest.get("kind") == "ConfigMap" else {}
+        texts = [each for each in data.values() if isinstance(each, str) and _GROUP in each]
         for config in (manifest, *filter(None, map(read_text, texts))):
             if group_of(config) == _GROUP:
                 found |= {str(name) for _, name in find_all(config, _CLASSES) if name}

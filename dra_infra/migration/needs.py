@@ -48,6 +48,7 @@ class Settings:
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
         controllers: Releases of controllers of other projects, as the input has them.
+        serving_mode: The mode in which KServe serves by default; empty where it is not known.
         mapped_classes: Classes that Kueue's configuration in the input maps.
     """
 
@@ -60,6 +61,7 @@ class Settings:
     per_node: bool = False
     kinds: WorkloadKinds | None = None
     controllers: Controllers = NO_CONTROLLERS
+    serving_mode: str = ""
     mapped_classes: frozenset[str] = frozenset()
 
 

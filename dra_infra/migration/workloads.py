@@ -23,6 +23,7 @@ from dra_infra.kubernetes.api.workload_kinds import (
 )
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device
+from dra_infra.migration.kserve import refuse_mode
 from dra_infra.migration.kueue import find_queue_needs
 from dra_infra.migration.mentions import refuse_schedulers
 from dra_infra.migration.needs import Settings, asks_devices, containers_of, counted_by_ray, is_gpu_of_ray
@@ -43,7 +44,6 @@ _ONE_RUN: Final = ("Forbid", "Replace")
 _PER_NODE: Final = ("DaemonSet", "BroadcastJob")
 """Kinds that have a pod on each node that these choose, of Kubernetes and of OpenKruise."""
 
-_MODE: Final = "serving.kserve.io/deploymentMode"
 _MODELS: Final = (
     "model",
     "huggingface",
@@ -275,11 +275,8 @@ def _refuse_owner(
             "it has no namespace, and its claims are in those of its TrainJobs, of which none is in the input"
         )
         return Remark(path, "decide", "kind-not-rewritten", message, "migrate it together with its TrainJobs")
-    mode = str(value_at(manifest, "metadata", "annotations", _MODE) or "Standard")
-    if kind.kind == "InferenceService" and mode not in ("Standard", "RawDeployment"):
-        message = f"in the mode {mode[:40]} no claim comes to its pods: Knative refuses them, and ModelMesh has pods of its runtime"
-        hint = f"annotate {_MODE}: Standard, with which KServe makes a Deployment"
-        return Remark(path, "decide", "kind-not-rewritten", message, hint)
+    if kind.kind == "InferenceService":
+        return refuse_mode(manifest, path, settings.serving_mode)
     return None
 
 
@@ -340,11 +337,6 @@ def _with_settings(
     """Writes what a controller would no longer read off the limits of containers, and remarks on it."""
     at: _Steps = ()
     number: Any = 0
-    if kind.kind == "InferenceService" and not value_at(manifest, "metadata", "annotations", _MODE):
-        message = "where KServe makes Knative services by default its pods come to nothing, for Knative refuses claims"
-        hint = f"annotate {_MODE}: Standard, or have that as the default in KServe's configuration"
-        path = f"metadata.annotations[{_MODE}]"
-        return manifest, (Remark(path, "lost", "controller-setting-needed", message, hint),)
     if kind.group == _RAY and steps[-2:] == ("template", "spec"):
         # KubeRay refuses num-gpus beside a group's own resources (validateRayGroupResources, from 1.5 on).
         own = mapping(value_at(manifest, *steps[:-2], "resources"))

@@ -238,6 +238,10 @@ def _read_intel(spec: Mapping[str, Any], remarks: Remarks) -> Meant | None:
     memory = spec.get("memory")
     if isinstance(memory, int) and is_whole(memory) and memory > 0:
         tests.append(capacity(f"{INTEL}/memory") >= f"{memory}Mi")
+        # Values 36 and 91 of charts/intel-gpu-resource-driver, and doc/gpu/USAGE.md, at 1da939fa.
+        message = "Intel's driver publishes a memory of 0 as its chart installs it, so that no device is large enough"
+        hint = "deploy xpumd, or install the driver with kubeletPlugin.privileged: true; or leave memory out"
+        remarks.lost("spec.memory", "controller-setting-needed", message, hint)
     elif memory:
         message, hint = "the memory is no number of MiB", "write the test anew"
         remarks.decide("spec.memory", "parameter-not-known", message, hint)

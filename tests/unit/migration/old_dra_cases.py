@@ -88,7 +88,8 @@ def table() -> str:
     """The rows as a table in Markdown."""
     lines = ["| What was | What becomes of it | To decide | Lost |", "| --- | --- | --- | --- |"]
     for each in cases():
-        found = [text.split(" ") for remarks in each.remarks.values() for text in remarks.values()]
+        texts = [text for remarks in each.remarks.values() for text in remarks.values()]
+        found = [one.split(" ") for text in texts for one in text.split(", ")]
         cells = [
             ", ".join(sorted({_link(code) for code, said in found if said == outcome}))
             for outcome in ("decide", "lost")

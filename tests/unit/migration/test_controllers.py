@@ -15,6 +15,7 @@ from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind, more_kinds
 
+STANDARD = {"serving.kserve.io/deploymentMode": "Standard"}
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
 ROWS = read_data("controller_releases.yaml")["controllers"]
 KINDS = [(row, key) for row in ROWS for key in row.get("kinds", ())]
@@ -64,7 +65,7 @@ def an_object(row: dict[str, Any], key: str) -> dict[str, Any]:
     made: dict[str, Any] = {
         "apiVersion": f"{group}/{version}",
         "kind": kind,
-        "metadata": {"name": "a", "namespace": "ml"},
+        "metadata": {"name": "a", "namespace": "ml", "annotations": STANDARD},
     }
     found = find_kind(made)
     assert found is not None

@@ -40,7 +40,8 @@ def pod(**more: Any) -> dict[str, Any]:
 
 
 def inference_service(**predictor: Any) -> dict[str, Any]:
-    metadata = {"name": "llm", "namespace": "ml"}
+    annotations = {"serving.kserve.io/deploymentMode": "Standard"}
+    metadata = {"name": "llm", "namespace": "ml", "annotations": annotations}
     spec = {"predictor": {"containers": [container()], **predictor}}
     return {
         "apiVersion": "serving.kserve.io/v1beta1",

@@ -38,7 +38,12 @@ def test_what_is_lost_and_to_decide_is_said_of_the_field_that_it_was(case: Case)
         for index, all_ in found.items()
         for each in all_.remarks
     }
-    expected = {(index, path, text) for index, paths in case.remarks.items() for path, text in paths.items()}
+    expected = {
+        (index, path, text)
+        for index, paths in case.remarks.items()
+        for path, texts in paths.items()
+        for text in texts.split(", ")
+    }
     assert expected - said == set()
     assert {each for each in said if not each[2].endswith("changed")} - expected == set()
 

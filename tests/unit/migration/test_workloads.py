@@ -533,16 +533,80 @@ def test_a_model_of_kserve_is_a_container_behind_the_others():
     assert "spec.predictor.model.resources.limits[nvidia.com/gpu]" in [each.path for each in done.remarks]
 
 
-def test_a_setting_that_two_parts_of_a_service_lack_is_told_once():
+STANDARD = {"serving.kserve.io/deploymentMode": "Standard"}
+
+
+def test_a_release_that_two_parts_of_a_service_need_is_named_once():
     service = {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",
-        "metadata": {"name": "s", "namespace": "ml"},
+        "metadata": {"name": "s", "namespace": "ml", "annotations": STANDARD},
         "spec": {"predictor": {"model": GPU}, "transformer": {"containers": [{"name": "t", **GPU}]}},
     }
     (done,) = migrate_objects([service], WHOLE)
     assert [each.code for each in done.remarks].count("resource-to-claim") == 2
-    assert [each.code for each in done.remarks].count("controller-setting-needed") == 1
+    assert [each.code for each in done.remarks].count("controller-release-needed") == 1
+
+
+def config_of_kserve(mode: str) -> dict[str, Any]:
+    data = {"deploy": json.dumps({"defaultDeploymentMode": mode})}
+    metadata = {"name": "inferenceservice-config", "namespace": "kserve"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def chart_of_kserve(mode: str) -> dict[str, Any]:
+    values = {"kserve": {"controller": {"deploymentMode": mode}}}
+    spec = {"chart": {"spec": {"chart": "kserve"}}, "values": values}
+    version = "helm.toolkit.fluxcd.io/v2"
+    return {"apiVersion": version, "kind": "HelmRelease", "metadata": {"name": "kserve"}, "spec": spec}
+
+
+@pytest.mark.parametrize("part", ["model", "huggingface", "triton", "containers", "initContainers"])
+@pytest.mark.parametrize(
+    ("annotation", "beside", "is_migrated"),
+    [
+        ("", [], False),
+        ("Standard", [], True),
+        ("RawDeployment", [], True),
+        ("Knative", [], False),
+        ("Serverless", [config_of_kserve("Standard")], False),
+        ("", [config_of_kserve("Standard")], True),
+        ("", [config_of_kserve("RawDeployment")], True),
+        ("", [config_of_kserve("Knative")], False),
+        ("", [chart_of_kserve("Standard")], True),
+        ("", [chart_of_kserve("Knative")], False),
+        ("Standard", [config_of_kserve("Knative")], True),
+        ("ModelMesh", [], False),
+    ],
+)
+def test_a_service_gets_claims_where_somebody_says_that_it_is_a_deployment(
+    part: str, annotation: str, beside: list[dict[str, Any]], *, is_migrated: bool
+):
+    annotations = {"serving.kserve.io/deploymentMode": annotation} if annotation else {}
+    container = {"name": "m", "image": "x:1", **GPU}
+    predictor = {part: [container]} if part.endswith("ontainers") else {part: GPU}
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "namespace": "ml", "annotations": annotations},
+        "spec": {"predictor": predictor},
+    }
+    done, *_ = migrate_objects([service, *beside], WHOLE)
+    assert bool(done.added) == is_migrated
+    decided = [each.code for each in done.remarks if each.outcome == "decide"]
+    assert decided == ([] if is_migrated else ["kind-not-rewritten"])
+
+
+def test_the_mode_that_a_service_has_counts_before_all_others():
+    service = {
+        "apiVersion": "serving.kserve.io/v1beta1",
+        "kind": "InferenceService",
+        "metadata": {"name": "s", "namespace": "ml", "annotations": STANDARD},
+        "spec": {"predictor": {"model": GPU}},
+        "status": {"deploymentMode": "Serverless"},
+    }
+    (done,) = migrate_objects([service], WHOLE)
+    assert [(each.path, each.code) for each in done.remarks] == [("spec.predictor", "kind-not-rewritten")]
 
 
 @pytest.mark.parametrize("containers", [None, 5, {}])
