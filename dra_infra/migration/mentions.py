@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, Final
 
+from dra_infra.migration.descriptions import describe_document, describe_text
 from dra_infra.migration.device_plugin import (
     MIG_NAME,
     is_device,
@@ -48,12 +49,17 @@ _ELSEWHERE: Final = frozenset(
 )
 """Fields with the keys of taints and labels, for the taint of nodes with GPUs is called nvidia.com/gpu, too, and copies of the object."""
 
+_OF_NODES: Final = re.compile("(?i)(?:tolerations|taints|node_?selector|node_?affinity[a-z_]*)$")
+"""The same in values of charts, such as extra_tolerations of KubeSpawner."""
 
 _OF_AMOUNTS: Final = ("limits", "requests", "resources", "guarantees")
 """Ends of fields with amounts of resources; KubeSpawner has extra_resource_limits and extra_resource_guarantees."""
 
+_DESCRIPTION: Final = "in "
+"""Begins where a resource stands that is in a text for people or tools that ask for nothing."""
+
 _Name = tuple[str, str, str]
-"""The path of a resource, its name, and where it stands: in a field, a text, a selector or a configuration."""
+"""The path of a resource, its name, and where it stands: in a field, a text, a selector, a configuration or a description."""
 
 
 def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> Iterator[Remark]:
@@ -64,12 +70,17 @@ def find_mentions(manifest: Mapping[str, Any], read: Collection[str] = ()) -> It
         read: Paths of fields that were read, with all below them.
     """
     names = list(_find_names(manifest, read))
+    described = describe_document(manifest)
     if names and all(map(_chooses, names)) and all(map(_chooses, _find_names(manifest, ()))):
         return
     hint = "change it by hand, if it asks for devices or counts them"
     for path, found, where in names[:_MOST_TOLD]:
         message = f"{found} stands in a {where} that is not read"
-        if form := tell_other_form(path, found):
+        if described or where.startswith(_DESCRIPTION):
+            what = described or where.removeprefix(_DESCRIPTION)
+            message = f"{found} stands in {what}, which asks for nothing"
+            yield Remark(path, "kept", "resource-in-text", message, "count claims too, if it counts pods")
+        elif form := tell_other_form(path, found):
             yield form
         elif where == "selector":
             message = f"no driver publishes anything under {found}"
@@ -133,7 +144,9 @@ def _find_names(manifest: Mapping[str, Any], read: Collection[str]) -> Iterator[
             is_named |= path.endswith("chedulerName") and tell_other_form(path, value) is not None
             if found := RESOURCE_NAME.search(value) or (is_named and re.match(r"[\w./-]+", value)):
                 is_config = _PLUGIN_CONFIG.search(path) or holds_configs(value)
-                yield path, found[0], "configuration" if is_config else "text"
+                what = describe_text(path, value)
+                where = f"{_DESCRIPTION}{what}" if what else "text"
+                yield path, found[0], "configuration" if is_config else where
             elif found := _DOMAIN.search(value):
                 yield path, found[0], "selector"
         else:
@@ -147,7 +160,7 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
             if _asks(path, str(key)) or RESOURCE_NAME.fullmatch(str(key).removeprefix("requests.")):
                 if str(below) != "0":
                     yield f"{path}[{key}]", below, True
-            elif key not in _ELSEWHERE:
+            elif key not in _ELSEWHERE and not _OF_NODES.search(str(key)):
                 yield f"{path}.{key}" if path else str(key), below, False
     elif isinstance(value, list):
         for number, below in enumerate(value):

@@ -19,6 +19,7 @@ from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError, read_do
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.migration.descriptions import describe_document
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings, containers_of
@@ -213,7 +214,9 @@ def title_of(source: SourceObject) -> str:
     """The name of an object in a report, or what a document is that is none."""
     if source.manifest.get("kind"):
         return str(reference_to(source.manifest))
-    part = "part of an object" if "spec" in source.manifest else "values of a chart"
+    part = describe_document(source.manifest) or (
+        "part of an object" if "spec" in source.manifest else "values of a chart"
+    )
     return "kustomization" if Path(source.file).name in FILES else part
 
 
