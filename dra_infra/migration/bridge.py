@@ -16,9 +16,12 @@ from typing import Any, Final
 from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
 from dra_infra.migration.accounts import migrate_account
-from dra_infra.migration.device_plugin import WHOLE_GPU, RequestedDevices, read_resource
+from dra_infra.migration.chart_releases import find_installations, merge_values
+from dra_infra.migration.chart_values import find_asked
+from dra_infra.migration.device_plugin import WHOLE_GPU, RequestedDevices, is_device, read_resource
 from dra_infra.migration.mentions import find_mentions, refuse_schedulers
 from dra_infra.migration.needs import ContainerNeeds, Settings, asks_devices, containers_of, read_needs
 from dra_infra.migration.node_labels import NOTHING_SAID
@@ -48,6 +51,9 @@ _STAYS: Final = {
 
 _IN_LIMITS: Final = re.compile(r"\.(?:limits|requests)\[([^\]/]+/[^\]]+)\]\Z")
 """The end of a path to the amount of a resource, which is an extended one where its name has a domain."""
+
+_IN_VALUES: Final = re.compile(r"\[([^\]/]+/[^\]]+)\]\Z")
+"""The same in values of charts, which call limits in many ways, such as extra_resource_guarantees."""
 
 _Made = dict[str, tuple[str, str]]
 """The class that serves each resource, with a hint where it may not be there."""
@@ -117,14 +123,44 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
                 read.add(at)
                 refused = named._replace(path=pods.at(named.path)) if named else schedulers.get(pods.path)
                 remarks.append(refused or _serve(at, need.requested, made, added, taken, is_other=is_other))
+    is_file = not manifest.get("kind")
     told = {each.path for each in remarks} | read
-    # A values file is no object that a class could stand behind.
-    for each in find_mentions(manifest, told) if manifest.get("kind") else ():
-        name = _IN_LIMITS.search(each.path)
-        found = read_needs("", {"resources": {"limits": {name[1]: 1} if name else {}}}, settings)
-        remarks += [remark._replace(path=each.path) for remark in _undecided(found)]
-        remarks += [_serve(each.path, need.requested, made, added, taken) for need in found.needs]
+    for path, name, number in _find_others(manifest, told):
+        found = read_needs("", {"resources": {"limits": {name: number}}}, settings)
+        remarks += [remark._replace(path=path) for remark in _undecided(found)]
+        for need in found.needs:
+            # A file of values has no place for a class.
+            missing = _name_missing(path, need.requested, made) if is_file else None
+            remarks.append(missing or _serve(path, need.requested, made, added, taken))
     return Migrated(manifest=manifest, remarks=tuple(remarks), added=tuple(added))
+
+
+def _find_others(manifest: Mapping[str, Any], told: Collection[str]) -> Iterator[tuple[str, str, Any]]:
+    """Yield path, name and number of resources in values of charts, and in fields and texts of objects that are not known."""
+    paths = set[str]()
+    for installed in find_installations(manifest):
+        places = [show_steps(each.at) for each in installed.values]
+        paths.update(places)
+        for path, name, number in _find_others(merge_values(installed.values), ()):
+            yield f"{places[-1]}.{path}", name, number
+    for path, name, number in find_asked(manifest):
+        paths |= {path, f"{path}Type"}
+        if is_device(name):
+            yield path, name, number
+    at_end = _IN_LIMITS if manifest.get("kind") else _IN_VALUES
+    for each in find_mentions(manifest, {*told, *paths}):
+        found = at_end.search(each.path)
+        if found and each.outcome != "kept" and not any(each.path.startswith(f"{path}.") for path in paths):
+            yield each.path, found[1], 1
+
+
+def _name_missing(path: str, requested: RequestedDevices, made: _Made) -> Remark | None:
+    """Remark on a resource in a file of values that no class serves; None where one does."""
+    if requested.resource in made or requested.replicas is not None:
+        return None
+    message = f"{requested.resource} needs a class, for which a file of values has no place"
+    hint = f"make a DeviceClass with extendedResourceName: {requested.resource}, as --to bridge makes it for an object with these values"
+    return Remark(path, "decide", "resource-bridged", message, hint)
 
 
 def _undecided(found: ContainerNeeds) -> list[Remark]:

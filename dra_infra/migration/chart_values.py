@@ -294,14 +294,7 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings, release: Rele
         message = "ollama makes a Knative service, which can have no claims, whatever draEnabled says"
         hint = "write knative.enabled: false, or leave its pods as they are by --to bridge"
         return _Change(values, (Remark(at, "decide", "values-without-claims", message, hint),))
-    profiles = mapping(value_at(gpu, "mig", "devices")) if value_at(gpu, "mig", "enabled") is True else {}
-    if gpu.get("type", "nvidia") == "amd":
-        limits = {"amd.com/gpu": gpu.get("number", 1)}
-    elif profiles:
-        limits = {f"nvidia.com/mig-{profile}": number for profile, number in profiles.items()}
-    else:
-        limits = {str(gpu.get("nvidiaResource") or WHOLE_GPU): gpu.get("number", 1)}
-    found = _read(at, {"limits": limits}, settings)
+    found = _read(at, {"limits": _limits_of_ollama(gpu)}, settings)
     if found.is_blocked or not found.needs:
         return _Change(values, tuple(each._replace(path=at) for each in found.remarks))
     if not _are_whole(found):
@@ -316,6 +309,40 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings, release: Rele
     ollama = {**mapping(values["ollama"]), "gpu": {**gpu, "draEnabled": True}}
     remark = Remark(f"{at}.draEnabled", "changed", "values-to-claims", message)
     return _Change({**values, "ollama": ollama}, (remark,))
+
+
+def _limits_of_ollama(gpu: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The limits that the chart makes of its values: MIG devices by profile, or a number of one resource."""
+    if gpu.get("type", "nvidia") == "amd":
+        return {"amd.com/gpu": gpu.get("number", 1)}
+    profiles = mapping(value_at(gpu, "mig", "devices")) if value_at(gpu, "mig", "enabled") is True else {}
+    if profiles:
+        return {f"nvidia.com/mig-{profile}": number for profile, number in profiles.items()}
+    return {str(gpu.get("nvidiaResource") or WHOLE_GPU): gpu.get("number", 1)}
+
+
+def find_asked(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield path, name and number of each resource that values of known charts ask for; nothing of an object.
+
+    Source of the names: templates/deployment.yaml of ollama 1.77, and helm/templates/_helpers.tpl of vllm-project/production-stack.
+    """
+    if document.get("apiVersion") or document.get("kind"):
+        return
+    for at, values in find_known(document):
+        above = f"{show_steps(at)}." if at else ""
+        gpu = mapping(value_at(values, "ollama", "gpu"))
+        if gpu.get("enabled") is True and gpu.get("draEnabled") is not True:
+            for name, number in _limits_of_ollama(gpu).items():
+                yield f"{above}ollama.gpu", name, number
+        accelerator = mapping(values.get("accelerator"))
+        is_llm_d = isinstance(values.get("modelArtifacts"), Mapping) and accelerator.get("dra") is not True
+        for role in _ROLES if is_llm_d and accelerator.get("type", "nvidia") == "nvidia" else ():
+            name = value_at(accelerator, "resources", "nvidia") or WHOLE_GPU
+            if role in values:
+                yield f"{above}{role}", str(name), _devices_of_llm_d(accelerator, mapping(values[role]))
+        for remark, each in _models_of_vllm(values):
+            if remark.rpartition(".")[2] == "requestGPU":
+                yield f"{above}{remark}", str(each.get("requestGPUType") or WHOLE_GPU), each["requestGPU"]
 
 
 def _migrate_llm_d(values: Mapping[str, Any], settings: Settings, release: Release) -> _Change:
@@ -412,16 +439,24 @@ def _with_templates(
             yield Remark(f"{at}.resources", "decide", "values-need-template", message, hint)
 
 
-def _vllm_models(values: Mapping[str, Any]) -> Iterator[Remark]:
+def _models_of_vllm(values: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the path of each amount that a model of the vLLM stack asks for, with what has it."""
     above = ("servingEngineSpec", "modelSpec", "*")
     heads = find_all(values, (*above, "raySpec", "headNode"))
     beside = [(at, each) for at, each in heads if value_at(values, *at[:-1], "enabled") is True]
     for at, each in (*find_all(values, above), *beside):
         for name in ("requestGPU", "requestGPUMem", "requestGPUMemPercentage", "requestGPUCores"):
-            if amount := mapping(each).get(name):
-                message = f"{name}: {str(amount)[:20]} asks for a GPU, and the chart has no value for claims"
-                path = f"{show_steps(at)}.{name}"
-                yield Remark(path, "decide", "values-without-claims", message, _RENDERED)
+            if mapping(each).get(name):
+                yield f"{show_steps(at)}.{name}", each
+
+
+def _vllm_models(values: Mapping[str, Any]) -> Iterator[Remark]:
+    for path, each in _models_of_vllm(values):
+        name = path.rpartition(".")[2]
+        amount = str(each[name])[:20]
+        what = str(each.get("requestGPUType") or "a GPU")[:80]
+        message = f"{name}: {amount} asks for {what}, and the chart has no value for claims"
+        yield Remark(path, "decide", "values-without-claims", message, _RENDERED)
 
 
 def _read(at: str, resources: Mapping[str, Any], settings: Settings) -> ContainerNeeds:

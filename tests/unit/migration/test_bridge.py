@@ -12,6 +12,7 @@ from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.report import judge
 from dra_infra.target import ClusterTarget
+from tests.unit.migration.test_chart_releases import WRAPPINGS
 
 
 def pod(name: str, **limits: Any) -> dict[str, Any]:
@@ -242,3 +243,49 @@ def test_texts_values_and_quotas_have_no_class():
         limits,
     ]
     assert [each.added for each in bridge_classes(others, WHOLE)] == [(), ()]
+
+
+MIG = "nvidia.com/mig-4g.71gb"
+ASKING: dict[str, dict[str, Any]] = {
+    "vllm-stack": {"servingEngineSpec": {"modelSpec": [{"requestGPU": 1, "requestGPUType": MIG}]}},
+    "ollama": {"ollama": {"gpu": {"enabled": True, "nvidiaResource": MIG}}},
+    "ollama by profile": {
+        "ollama": {"gpu": {"enabled": True, "mig": {"enabled": True, "devices": {"4g.71gb": 1}}}}
+    },
+    "subchart": {"stack": {"servingEngineSpec": {"modelSpec": [{"requestGPU": 1, "requestGPUType": MIG}]}}},
+    "jupyterhub": {"singleuser": {"profileList": [{"extra_resource_guarantees": {MIG: 1}}]}},
+    "llm-d": {
+        "modelArtifacts": {"name": "m"},
+        "accelerator": {"resources": {"nvidia": MIG}},
+        "decode": {"parallelism": {"tensor": 1}},
+    },
+    "another": {"resources": {"limits": {MIG: 1}}},
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+@pytest.mark.parametrize("wrapping", [each for each in WRAPPINGS if each.startswith(("Helm", "App"))])
+def test_values_of_an_object_get_a_class(name: str, wrapping: str):
+    was = WRAPPINGS[wrapping](ASKING[name])
+    (found,) = bridge_classes([was], WHOLE)
+    assert found.manifest is was
+    (made,) = found.added
+    assert made["spec"]["extendedResourceName"] == MIG
+    assert {(each.code, each.outcome) for each in found.remarks} == {("resource-bridged", "kept")}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_values_in_a_file_need_a_class_that_is_made_beside_it(name: str):
+    was = ASKING[name]
+    (found,) = bridge_classes([was], WHOLE)
+    assert (found.manifest is was, found.added) == (True, ())
+    assert {(each.code, each.outcome) for each in found.remarks} == {("resource-bridged", "decide")}
+    assert MIG in found.remarks[0].message
+    found, _ = bridge_classes([was, a_class("mig", "1", MIG)], WHOLE)
+    assert {(each.code, each.outcome) for each in found.remarks} == {("resource-bridged", "kept")}
+
+
+def test_values_that_take_claims_already_ask_for_no_class():
+    on_claims = {"ollama": {"gpu": {"enabled": True, "draEnabled": True, "nvidiaResource": MIG}}}
+    (found,) = bridge_classes([WRAPPINGS["HelmRelease"](on_claims)], WHOLE)
+    assert found.added == ()
