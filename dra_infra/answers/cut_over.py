@@ -39,8 +39,11 @@ def plan_cut_over(
     release: Release,
     driver: str,
     namespaces: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> Plan:
     """Plan the cut-over on a cluster, of which some *namespaces* or all were read, with hardware of *fleet*, or on *fleet* alone.
+
+    *files* has the file of each object, which commands name.
 
     Raises:
         FleetError: `hardware-not-known`, and the codes of `load_fleet`.
@@ -70,6 +73,7 @@ def plan_cut_over(
         running=[each for kind in _THERE for each in running.of_kind(kind)],
         kinds=settings.kinds,
         owners=running.owners_of,
+        files=files,
     )
     why = f"only pods of {join_words(namespaces)} were read: what others have on these nodes is not known"
     return replace(plan, reasons=(why, *plan.reasons)) if namespaces else plan

@@ -14,6 +14,7 @@ from dra_infra.answers.cut_over import plan_cut_over
 from dra_infra.answers.migration_inputs import Inputs, Making, Warn, find_plugin, read_cluster, read_inputs
 from dra_infra.answers.placing import place_scene
 from dra_infra.answers.reading import ClusterOptions
+from dra_infra.answers.replaced import find_replaced
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.settings import with_gates
 from dra_infra.answers.simulating import does_work
@@ -41,7 +42,7 @@ from dra_infra.program_objects import NotSeen
 from dra_infra.provenance import Provenance
 from dra_infra.review.placement_report import describe
 from dra_infra.sources.cluster_objects import find_beside, is_without_devices, runs_once
-from dra_infra.sources.files import TWICE, UNANSWERED
+from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, mark_unwritten, rewrite_files
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
@@ -207,6 +208,7 @@ def migrate(
         tell(f"migrating {len(inputs.sources):,} objects")
         is_written = output is not None or to == "components"
         migrated, others = _convert(question, to, is_written=is_written, is_shown=is_shown)
+        migrated = find_replaced(inputs.sources, migrated, settings.kinds) if to == "claims" else migrated
         tell("writing")
         done = _write(question, migrated, others, to=to, kubernetes=options.get("kubernetes"))
         migrated = done.migrated
@@ -214,8 +216,9 @@ def migrate(
         judged = judge(manifests, migrated, others, target, question.driver, question.classes, settings.kinds)
         # Patches, kustomizations, settings and objects that controllers make are not applied, so they are not placed.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
+        files = [_file_of(each) for index, each in enumerate(inputs.sources) if index not in others]
         applied = [each for index, each in enumerate(migrated) if index not in others]
-        placement, planned = _try_result(question, manifests, applied, tell=tell, options=options)
+        placement, planned = _try_result(question, manifests, applied, files, tell=tell, options=options)
     notes = _find_notes(inputs, done, applied, placement, settings)
     if output is not None and to != "components":
         notes += _note_on_made_up_names(manifests)
@@ -302,6 +305,7 @@ def _try_result(
     question: _Question,
     manifests: Sequence[Mapping[str, Any]],
     migrated: Sequence[Migrated],
+    files: Sequence[str],
     *,
     tell: Callable[[str], None],
     options: MigrationOptions,
@@ -321,12 +325,18 @@ def _try_result(
             release=target.releases[-1],
             driver=question.driver,
             namespaces=options.get("namespaces", ()),
+            files=files,
         )
         return None, plan
     if fleet is None:
         return None, None
     tell(f"placing on {fleet}")
     return _place(migrated, fleet, target, question.driver, settings.kinds), None
+
+
+def _file_of(source: SourceObject) -> str:
+    """Return the file that has an object and is written; empty for standard input and for what a program or a cluster has."""
+    return "" if source.is_made or source.file == "-" else source.file
 
 
 def _find_notes(

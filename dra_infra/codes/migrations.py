@@ -57,6 +57,7 @@ MIGRATIONS: dict[str, str] = {
     "values-need-template": "values of a chart can name a claim template, which has to be made beside it",
     "values-without-claims": "values of a chart ask for devices, and the chart takes no claims there",
     "kept-as-object": "an object of a program is no component, for none says all that it says",
+    "not-changed-in-place": "an object that is there has to be deleted before it is applied",
     "not-taken-over": "a program makes an object that a cluster has with another spec",
     "not-in-program": "Pulumi cannot make an object as it is",
     # migration of old DRA

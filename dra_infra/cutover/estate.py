@@ -63,12 +63,16 @@ class Unit:
             the driver yet.
         after: As `migrate` writes it, behind the objects that come with it.
         makes_pods: False for a template, of which others make pods later.
+        file: The file that has it; empty where none does.
+        beside: Other workloads that move and stand in that file.
     """
 
     ref: ObjectRef
     before: Mapping[str, Any] | None = field(repr=False)
     after: tuple[Mapping[str, Any], ...] = field(repr=False)
     makes_pods: bool = True
+    file: str = ""
+    beside: tuple[ObjectRef, ...] = ()
 
     def is_replaced(self, kinds: WorkloadKinds | None) -> bool:
         """True where its pods of before are gone once it has moved; a CronJob's run until their Job ends."""
@@ -96,7 +100,13 @@ class Estate:
 
     @classmethod
     def of(
-        cls, objects: Objects, migrated: Sequence[Migrated], kinds: WorkloadKinds | None, *, has_driver: bool
+        cls,
+        objects: Objects,
+        migrated: Sequence[Migrated],
+        kinds: WorkloadKinds | None,
+        *,
+        has_driver: bool,
+        files: Sequence[str] = (),
     ) -> Estate:
         """Takes apart what becomes of objects.
 
@@ -105,12 +115,14 @@ class Estate:
             migrated: What becomes of each of them.
             kinds: As of the whole.
             has_driver: Whether nodes have the driver before anything moves.
+            files: The file of each object; none where nobody says it.
         """
         units: list[Unit] = []
         ready: list[ObjectRef] = []
         stays: list[tuple[ObjectRef, str]] = []
         common: list[Mapping[str, Any]] = []
-        for before, done in zip(objects, migrated, strict=True):
+        named = files or [""] * len(objects)
+        for before, done, file in zip(objects, migrated, named, strict=True):
             ref = reference_to(before)
             specs = [each.spec for each in find_pod_templates(before, kinds)]
             after = tuple(each for each in (*done.added, done.manifest) if each is not None)
@@ -121,7 +133,7 @@ class Estate:
             changes = kind is not None and not is_same
             if changes or (has_claims and not asks and not has_driver):
                 now = before if changes and (asks or not has_claims) else None
-                units.append(Unit(ref=ref, before=now, after=after, makes_pods=bool(specs)))
+                units.append(Unit(ref=ref, before=now, after=after, makes_pods=bool(specs), file=file))
                 continue
             common += after
             decide = [each.message for each in done.remarks if each.outcome == "decide"]
@@ -133,6 +145,12 @@ class Estate:
             elif has_claims:
                 ready.append(ref)
         units.sort(key=lambda each: (each.ref.namespace, each.ref.kind, each.ref.name))
+        units = [
+            replace(each, beside=tuple(it.ref for it in units if each.file == it.file and it is not each))
+            if each.file
+            else each
+            for each in units
+        ]
         return cls(
             units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common), kinds=kinds
         )

@@ -136,6 +136,7 @@ def make_plan(
     running: Iterable[Mapping[str, Any]] = (),
     kinds: WorkloadKinds | None = None,
     owners: Callable[[ObjectRef], Iterable[ObjectRef]] | None = None,
+    files: Sequence[str] = (),
 ) -> Plan:
     """Plan the cut-over of a cluster from NVIDIA's device plugin to its DRA driver.
 
@@ -150,8 +151,9 @@ def make_plan(
         running: Pods that run, with their nodes, and DaemonSets and PodDisruptionBudgets that are there.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
         owners: Gives what made one of them, itself first; None where that is among them, or named by a pod.
+        files: The file of each object; empty for one that stands in none.
     """
-    estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver))
+    estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver), files=files)
     judge = Judge(estate, sides, release, taken, is_late)
     search = Search(judge, stops or is_late)
     size, states = search.find() if sides.offered or estate.units else (0, [])

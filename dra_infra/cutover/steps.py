@@ -33,6 +33,9 @@ from dra_infra.review.rollout import EXCHANGED_KINDS, Outlook, foresee_rollout
 
 _LABELS: Final = ("spec", "template", "metadata", "labels")
 _STRATEGY: Final = ("spec", "updateStrategy", "type")
+_FILE: Final = "FILE"
+"""Stands for a file that the reader makes."""
+
 _AS_IT_WAS: Final = "as it was (--write keeps files with .orig behind their names)"
 
 Daemons = Mapping[ObjectRef, str]
@@ -63,6 +66,8 @@ class Move(NamedTuple):
         others: Objects that come with it.
         first: Commands before it is applied.
         then: Commands behind that, by which its pods become new ones.
+        file: The file that has it; empty where none does.
+        beside: Other workloads in that file, which move at another time or in another way.
     """
 
     ref: ObjectRef
@@ -70,6 +75,14 @@ class Move(NamedTuple):
     others: Sequence[ObjectRef] = ()
     first: tuple[str, ...] = ()
     then: tuple[str, ...] = ()
+    file: str = ""
+    beside: Sequence[ObjectRef] = ()
+
+    def apply(self, *, is_back: bool) -> str:
+        """Return the command that applies it, as migrated or as it was, which `--write` keeps."""
+        verb = "create" if self.ref.name.endswith("*") else "apply"
+        file = f"{self.file}{'.orig' if is_back else ''}" if self.file and not self.beside else _FILE
+        return shlex.join(["kubectl", verb, "-f", file])
 
 
 def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKinds | None = None) -> Move:
@@ -109,7 +122,8 @@ def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKind
     before, *behind = (
         (shlex.join(["kubectl", *each, *_where(ref)]),) if each else () for each in (first, promote, then)
     )
-    return Move(ref if is_named else replace(ref, name=f"{ref.name}*"), says, others, before, sum(behind, ()))
+    shown = ref if is_named else replace(ref, name=f"{ref.name}*")
+    return Move(shown, says, others, before, sum(behind, ()), unit.file, unit.beside)
 
 
 def _waits(strategy: Mapping[str, Any]) -> bool:
@@ -319,7 +333,11 @@ def _apply(moving: Sequence[Move], how: str, *, is_watched: bool = True) -> Iter
         what = f"apply {each.ref} {how}{behind}{', once it is deleted' if each.first else ''}"
         if each.ref.name.endswith("*"):
             what = f"delete what was made of {each.ref}, and make it by kubectl create {how}{behind}: its name is made up each time"
-        yield Step(what, (*each.first, *(each.then if is_watched else ())))
+        if each.beside:
+            rest = join_words(each.beside, most=12)
+            what += f"; write it and what comes with it from {each.file} into a FILE of its own, for that has {rest} too"
+        command = each.apply(is_back=how != "as migrated")
+        yield Step(what, (*each.first, command, *(each.then if is_watched else ())))
 
 
 def _where(ref: ObjectRef) -> list[str]:

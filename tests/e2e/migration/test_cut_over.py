@@ -188,13 +188,14 @@ class Hands:
         (self._folder / "all").mkdir(exist_ok=True)
         (self._folder / "all" / "objects.yaml").write_text(write_manifests(objects))
         for step in steps:
-            before = step.commands[:1] if step.what.endswith("once it is deleted") else ()
-            for command in before:
-                self.run(command)
-            if step.what.startswith(("apply ", "take the keys ")):
-                self.apply([each for each in objects if self._is_meant(each, step.what)])
+            meant = [each for each in objects if self._is_meant(each, step.what)]
+            applies = "kubectl apply -f FILE"
+            if step.what.startswith(("apply ", "take the keys ")) and applies not in step.commands:
+                self.apply(meant)
             for command in step.commands:
-                if command not in before:
+                if command == applies:
+                    self.apply(meant)
+                else:
                     self.run(command)
 
     @staticmethod

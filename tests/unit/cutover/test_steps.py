@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_rollout_is_waited_for_when_its_nodes_are_back():
     )
     commands = [each for step in back for each in step.commands]
     assert commands[-2:] == ["kubectl uncordon gpu-0", "kubectl rollout status deployment/serve -n ml"]
+    assert "kubectl apply -f FILE" in commands
     assert not any("rollout" in each for each in commands[:-1])
 
 
@@ -124,7 +126,7 @@ def test_pods_that_nobody_replaces_are_deleted_and_no_rollout_is_waited_for(kind
     assert found.says.startswith("keeps its")
     assert found.says.endswith(": these are deleted")
     assert found.then == ("kubectl delete pods -l app=a,tier=b -n ml",)
-    assert commands(move([], [], [found], {}, {})) == list(found.then)
+    assert commands(move([], [], [found], {}, {})) == ["kubectl apply -f FILE", *found.then]
     # Without labels the command would mean every pod.
     assert of_kind(kind, "apps", **spec).then == ()
 
@@ -136,4 +138,21 @@ def test_an_object_with_a_name_that_is_made_up_is_created_and_named_by_no_comman
     assert step.what.startswith(
         "delete what was made of Job ml/gen-*, and make it by kubectl create as migrated"
     )
-    assert step.commands == ("kubectl get job -n ml",)
+    assert step.commands == ("kubectl get job -n ml", "kubectl create -f FILE")
+
+
+@pytest.mark.parametrize("made", [deployment("a", 1, 1), job("a", 1, 1)], ids=["Deployment", "Job"])
+def test_every_step_that_applies_has_the_command_behind_what_it_deletes(made: dict[str, Any]):
+    alone = how_it_moves(replace(unit(made), file="my jobs/a.yaml"))
+    (step,) = move([], [], [alone], {}, {})
+    (back,) = back_from_move([], [], [alone], {}, {}, {})
+    assert step.commands == (*alone.first, "kubectl apply -f 'my jobs/a.yaml'", *alone.then)
+    assert back.commands == (*alone.first, "kubectl apply -f 'my jobs/a.yaml.orig'", *alone.then)
+
+
+def test_a_file_with_other_workloads_is_not_applied_as_a_whole():
+    others = (ObjectRef("Deployment", "web", "ml"),)
+    both = how_it_moves(replace(unit(job("a", 1, 1)), file="all.yaml", beside=others))
+    (step,) = move([], [], [both], {}, {})
+    assert step.commands == (*both.first, "kubectl apply -f FILE")
+    assert "from all.yaml into a FILE of its own, for that has Deployment ml/web too" in step.what

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "not-taken-over": "tests/unit/cli/test_migrate_program.py",
     "not-in-program": "tests/unit/cli/test_migrate_program.py",
     "values-to-claims": "test_chart_values.py",
+    "not-changed-in-place": "tests/unit/answers/test_replaced.py",
     "controller-too-old": "test_controllers.py",
     "chart-too-old": "test_chart_releases.py",
     "values-need-template": "test_chart_values.py",
