@@ -61,6 +61,7 @@ MIGRATIONS: dict[str, str] = {
     "not-taken-over": "a program makes an object that a cluster has with another spec",
     "not-in-program": "Pulumi cannot make an object as it is",
     # migration of old DRA
+    "kept-together": "an object stays as it is together with one for which somebody has to decide",
     "old-version": "an object is written in an older version of resource.k8s.io",
     "old-shape": "an object is arranged as in an older version, whatever version is written on it",
     "old-field-removed": "a field, a status or a finalizer is left out that the API has no more",

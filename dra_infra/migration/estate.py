@@ -67,7 +67,8 @@ def _go_on(
     done: Migrated, settings: Settings, templates: ClaimTemplates, together: Limits | None
 ) -> Migrated:
     """Migrates what became of an object of old DRA, or the object itself where it is none."""
-    if done.manifest is None:
+    # What stays together with old claims gets no new ones.
+    if done.manifest is None or any(each.code == "kept-together" for each in done.remarks):
         return done
     values = migrate_values(done.manifest, settings)
     found = (

@@ -83,6 +83,11 @@ def is_classic(item: Item) -> bool:
     return "resourceClassName" in claim_spec(item)
 
 
+def is_claim(item: Item) -> bool:
+    """Checks that an object is a claim or a template of one."""
+    return item.key.group == GROUP and item.key.kind in ("ResourceClaim", "ResourceClaimTemplate")
+
+
 def claim_spec(item: Item) -> Mapping[str, Any]:
     """The spec of a claim, or of the claims of a template; empty where there is none."""
     spec = mapping(item.manifest.get("spec"))
@@ -100,6 +105,7 @@ class ClassicClaims:
         self._objects = objects
         self._meant: dict[int, Meant | None] = {}
         self._users: dict[int, list[bool]] = {}
+        self._held: set[int] = set()
 
     def meaning_of(self, item: Item) -> Meant | None:
         """Returns the meaning of a parameters object, which is read once."""
@@ -137,6 +143,25 @@ class ClassicClaims:
     def use(self, parameters: Item, *, is_replaced: bool) -> None:
         """Takes down that a claim names a parameters object, and whether what it says is in the claim now."""
         self._users.setdefault(parameters.index, []).append(is_replaced)
+
+    def hold(self, item: Item) -> None:
+        """Takes down that a claim stays as it is, and so do its parameters."""
+        parameters = self.parameters_of(item)
+        self.hold_parameters(parameters)
+        if parameters is not None:
+            generated = self._generated_from(parameters)
+            if generated is not None:
+                self.use(generated, is_replaced=False)
+
+    def hold_parameters(self, parameters: Item | None) -> None:
+        """Takes down that an object that stays as it is names a parameters object."""
+        if parameters is not None:
+            self._held.add(parameters.index)
+            self.use(parameters, is_replaced=False)
+
+    def is_held(self, parameters: Item) -> bool:
+        """Checks that a claim that stays as it is names a parameters object."""
+        return parameters.index in self._held
 
     def is_replaced(self, parameters: Item) -> bool:
         """Checks that what a parameters object says is in all claims that name it, and that one does."""
@@ -220,6 +245,7 @@ class ClassicClaims:
                 message = f"the MIG device was to be on the card of {meant.parent}, and may now be on any"
                 hint = "ask for all MIG devices of one card in one claim, with matchAttribute gpu.nvidia.com/parentUUID"
                 item.remarks.decide(at, "mig-parent-not-known", message, hint)
+                return None
             return _single(meant)
         if within is None:
             return None

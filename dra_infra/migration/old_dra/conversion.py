@@ -7,19 +7,20 @@ what was migrated changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.advice.objects import reference_to
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.old_dra.claims import migrate_devices
-from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
+from dra_infra.migration.old_dra.classic_claims import ClassicClaims, claim_spec, is_claim, is_classic
 from dra_infra.migration.old_dra.mig_joining import MigJoining
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, driver_of_today
 from dra_infra.migration.old_dra.parameters import is_class_parameters, is_parameters
-from dra_infra.migration.old_dra.pods import migrate_pods
+from dra_infra.migration.old_dra.pods import find_named, migrate_pods
 from dra_infra.migration.old_dra.shapes import KINDS, is_arranged, to_v1
-from dra_infra.migration.outcomes import Migrated
+from dra_infra.migration.outcomes import Migrated, Remark
 
 _WRITTEN: Final = f"{GROUP}/v1"
 """Every minor from 1.34 on serves it."""
@@ -31,6 +32,8 @@ _OBSOLETE: Final[Mapping[str, str]] = {
 }
 _OWN_METADATA: Final = ("metadata.labels", "metadata.annotations", "spec.metadata")
 """Fields of a template that its claims, or people, know it by."""
+
+_KEPT: Final = "decide that first, by its own remarks, and migrate again"
 
 _PARAMETERS: Final = ("ResourceClaimParameters", "ResourceClassParameters")
 
@@ -58,7 +61,7 @@ class _Migration:
         self._found: dict[int, Migrated] = {}
 
     def run(self) -> dict[int, Migrated]:
-        """Pods first, which join claims; then claims and classes, which use parameters; these last."""
+        """Pods first, which join claims; then claims and classes, which use parameters; what stays together; parameters last."""
         ours = (GROUP, "")
         for item in self._objects.items:
             if item.key.group not in ours and not is_parameters(item):
@@ -66,6 +69,7 @@ class _Migration:
         for item in self._objects.items:
             if item.key.group == GROUP:
                 self._of_group(item)
+        self._keep_together()
         for item in self._objects.items:
             self._of_driver(item)
         return dict(sorted(self._found.items()))
@@ -77,7 +81,7 @@ class _Migration:
 
     def _of_group(self, item: Item) -> None:
         kind = item.key.kind
-        if kind in ("ResourceClaim", "ResourceClaimTemplate") and is_classic(item):
+        if is_claim(item) and is_classic(item):
             if self._joining.is_joined(item):
                 item.remarks.changed("spec", "mig-joined", "its devices are requests of another template now")
                 for path in filter(lambda path: value_at(item.manifest, *path.split(".")), _OWN_METADATA):
@@ -119,6 +123,66 @@ class _Migration:
             item.remarks.changed("apiVersion", "old-version", f"{before} is v1 now")
         return item.manifest if written == item.written else written
 
+    def _keep_together(self) -> None:
+        """Leaves objects as they are that belong to one for which somebody has to decide: half of them fits no cluster.
+
+        A claim that stays keeps the pods that name it, these keep their other claims, and each keeps its class.
+        """
+        named = {
+            item.index: claims
+            for item in self._objects.items
+            if item.key.group != GROUP and (claims := find_named(item, self._objects))
+        }
+        items = {each.index: each for each in self._objects.items}
+        stuck = {
+            each.index: ""
+            for each in items.values()
+            if (is_claim(each) and is_classic(each) and self._is_kept(each))
+            or (each.index in named and any(it.code == "mig-parent-not-known" for it in each.remarks))
+        }
+        waiting = list(stuck)
+        while waiting:
+            index = waiting.pop()
+            users = [pod for pod, claims in named.items() if any(index == each.index for each in claims)]
+            beside = [each.index for each in named.get(index, ()) if is_classic(each)]
+            for other in (*users, *beside):
+                if other not in stuck:
+                    stuck[other] = str(reference_to(items[index].manifest))
+                    waiting.append(other)
+        for index, why in stuck.items():
+            self._hold(items[index], why)
+        moved = [
+            each for each in items.values() if is_claim(each) and is_classic(each) and each.index not in stuck
+        ]
+        used = {str(claim_spec(each).get("resourceClassName")) for each in moved}
+        for item in (items[index] for index in stuck if is_claim(items[index])):
+            self._hold_class(item, used)
+
+    def _is_kept(self, item: Item) -> bool:
+        done = self._found.get(item.index)
+        return done is not None and done.manifest is item.written
+
+    def _hold(self, item: Item, why: str) -> None:
+        """Leaves an object as it is, for *why*, with the class and the parameters that it names."""
+        if why and not any(each.outcome == "decide" for each in item.remarks):
+            item.remarks.decide("", "kept-together", _tell_kept(why), _KEPT)
+        remarks = tuple(each for each in item.remarks if each.outcome == "decide")
+        self._found[item.index] = Migrated(manifest=item.written, remarks=remarks)
+        if is_claim(item):
+            self._claims.hold(item)
+
+    def _hold_class(self, item: Item, used: Container[str]) -> None:
+        """Leaves the class of a claim that stays; one of *used* has its successor beside it."""
+        name = str(claim_spec(item).get("resourceClassName") or "")
+        own = self._objects.find(GROUP, "ResourceClass", name, "")
+        if own is None or self._is_kept(own):
+            return
+        made = self._found[own.index].manifest
+        remark = Remark("", "decide", "kept-together", _tell_kept(str(reference_to(item.manifest))), _KEPT)
+        added = (made,) if made is not None and name in used else ()
+        self._found[own.index] = Migrated(manifest=own.written, remarks=(remark,), added=added)
+        self._claims.hold_parameters(self._claims.class_parameters_of(own))
+
     def _of_driver(self, item: Item) -> None:
         group, kind, _ = item.key
         own = group.removeprefix("nas.")
@@ -142,7 +206,11 @@ class _Migration:
             return
         if is_parameters(item):
             self._claims.meaning_of(item)
-        if all(each.outcome == "changed" for each in item.remarks):
+        is_clear = all(each.outcome == "changed" for each in item.remarks)
+        if is_clear and self._claims.is_held(item):
+            message = _tell_kept("a claim that names it")
+            item.remarks.decide("", "kept-together", message, _KEPT)
+        elif is_clear:
             message = "no claim that it was written into names it, of those in the input"
             hint = "give the claims too; leave it out once none names it"
             item.remarks.decide("", "parameters-not-used", message, hint)
@@ -157,6 +225,10 @@ class _Migration:
         if remarks or not untouched:
             kept = item.written if untouched else manifest
             self._found[item.index] = Migrated(manifest=kept, remarks=remarks, added=tuple(added))
+
+
+def _tell_kept(why: str) -> str:
+    return f"it stays as it is together with {why}, for which somebody has to decide"
 
 
 def _written(hub: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,12 +108,16 @@ class MigJoining:
     ) -> Mapping[str, Any]:
         path = f"{place.path}.resourceClaims"
         names = [each.name for each in parts]
-        if len(set(names)) < len(names) or _names_card(place.spec, card.name) or card.meant.number > 1:
+        if (
+            len(set(names)) < len(names)
+            or _names_card_alone(place.spec, card.name, names)
+            or card.meant.number > 1
+        ):
             item.remarks.decide(
                 path,
                 "mig-parent-not-known",
-                f"the MIG devices {', '.join(names)} were to be on one card, which a container names itself, or of which there "
-                "are several",
+                f"the MIG devices {', '.join(names)} were to be on one card, which a container names without one of them, or of "
+                "which there are several",
                 f"ask for them in one claim, with matchAttribute {SAME_CARD}",
             )
             return place.spec
@@ -162,13 +166,14 @@ def _template(namespace: str, name: str, card: _Asked, parts: Sequence[_Asked]) 
     }
 
 
-def _names_card(spec: Mapping[str, Any], name: str) -> bool:
+def _names_card_alone(spec: Mapping[str, Any], card: str, parts: Sequence[str]) -> bool:
+    """Check that a container names the card and none of its parts: with their claim it would get all of them."""
     containers = [*mappings(spec.get("initContainers")), *mappings(spec.get("containers"))]
-    return any(
-        claim.get("name") == name
+    named = [
+        {claim.get("name") for claim in mappings(mapping(each.get("resources")).get("claims"))}
         for each in containers
-        for claim in mappings(mapping(each.get("resources")).get("claims"))
-    )
+    ]
+    return any(card in each and each.isdisjoint(parts) for each in named)
 
 
 def _with_requests(spec: Mapping[str, Any], card: str, parts: Sequence[str], template: str) -> dict[str, Any]:
@@ -189,8 +194,10 @@ def _container(container: Any, card: str, parts: Sequence[str]) -> Any:
     claims = mapping(mapping(container).get("resources")).get("claims")
     if not isinstance(claims, list):
         return container
+    # A container that names its part and the card, as NVIDIA's gpu-test4 did, has the part.
     found = [
         {"name": card, "request": each["name"]} if mapping(each).get("name") in parts else each
         for each in claims
+        if mapping(each).get("name") != card
     ]
     return container if found == claims else replaced(container, ("resources", "claims"), found)

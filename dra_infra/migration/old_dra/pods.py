@@ -44,6 +44,18 @@ def pod_specs(manifest: Mapping[str, Any], kinds: WorkloadKinds | None) -> Itera
                 yield PodPlace(steps, show_steps(steps), spec)
 
 
+def find_named(item: Item, objects: OldObjects) -> list[Item]:
+    """The claims and templates of the input that pods of an object name, in the form of any version."""
+    found: list[Item] = []
+    for place in pod_specs(item.manifest, objects.kinds):
+        for entry in _listed(place.spec.get("resourceClaims")):
+            for field, kind in zip(_NAMES, _KINDS, strict=True):
+                name = mapping(mapping(entry).get("source")).get(field) or mapping(entry).get(field)
+                own = objects.find(GROUP, kind, str(name or ""), item.namespace)
+                found += [own] if own is not None and own not in found else []
+    return found
+
+
 def migrate_pods(item: Item, objects: OldObjects) -> Mapping[str, Any]:
     """The object with entries of its pods' claims as v1 has them; the very object where all are."""
     manifest = item.manifest
