@@ -74,7 +74,7 @@ workflows: $(STAMP) ## Lint the workflows of GitHub, ours and those in documents
 
 golden: $(STAMP) ## Rewrite golden files and what the docs take from the code (TESTS=tests/contract: those alone); read the diff
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" $(TESTS) || true
-	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs dra_infra/codes.md dra_infra/__init__.py dra_infra/components/public_arguments.py '*component_names.txt' '*urns.txt'
+	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs dra_infra/codes.md dra_infra/__init__.py dra_infra/components/public_arguments.py dra_infra/provider '*component_names.txt' '*urns.txt'
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py

@@ -18,7 +18,7 @@ from dra_infra.components.by_hand import note_run_by_hand
 from dra_infra.components.known_outputs import output_of, with_known_texts
 from dra_infra.components.kubernetes_object import KubernetesObject, take_object_options
 from dra_infra.components.registered_inputs import inputs_of
-from dra_infra.components.report import judged_at_end, report, targets_of_run, warn
+from dra_infra.components.report import judged_at_end, log_warning, report, targets_of_run, warn
 from dra_infra.components.secret_arguments import Arguments, Check, judge_secrets, refusals_of
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.program_objects import UNKNOWN
@@ -252,7 +252,7 @@ class Component(pulumi.ComponentResource):
         problems = self._problems_of(manifest)
         for problem in problems:
             if problem.severity == "warning":
-                pulumi.log.warn(str(problem.below(self.label)), self)
+                log_warning(self, problem.below(self.label))
         errors = [problem for problem in problems if problem.severity == "error"]
         self._report(errors)
         return not errors
@@ -316,7 +316,11 @@ class ObjectComponent(Component):
 
 def label_of(component: object, name: object) -> str:
     """How problems name a component, in text that can be printed whatever the name is."""
-    kind = _type_name(component)
+    return label_of_kind(_type_name(component), name)
+
+
+def label_of_kind(kind: str, name: object) -> str:
+    """Return how problems name a component of the class *kind*."""
     if not isinstance(name, str):
         return f"{kind}({type(name).__name__})"
     written = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."

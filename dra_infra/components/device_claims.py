@@ -234,12 +234,20 @@ class DeviceClaimComponent(Component):
             names = ()
         present_entry = pod_specs.find_entry(pod, entry)
         if present_entry is None:
-            pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._name_for_pods()})
+            pod = pod_specs.add_entry(pod, self._pod_claim(entry))
         elif not self._is_own(present_entry):
             self._report([_entry_taken(entry)])
         pod = pod_specs.add_container_claims(pod, names, present({"name": entry, "request": request}))
         # `replaced` copies the type that it is given.
         return pod_specs.template_replaced(pod_spec, fields, pod)  # type: ignore[no-any-return]
+
+    def _pod_claim(self, entry: str | None = None) -> dict[str, Any]:
+        """Return the entry that `attach` adds to the claims of a pod, in Python's spelling.
+
+        Args:
+            entry: Its name; the component's when left out.
+        """
+        return {"name": entry or self._component_name, self._entry_field: self._name_for_pods()}
 
     def _is_own(self, entry: Any) -> bool:
         """True for a pod's entry that names our object: one of another kind or with another name is someone else's."""
@@ -277,6 +285,14 @@ class DeviceClaimComponent(Component):
             options.replace_on_changes = ["spec"]
             options.delete_before_replace = True
         return options
+
+
+# What a claim hides from users, the package for other languages shows instead of `attach`.
+
+
+def pod_claim_of(claim: DeviceClaimComponent) -> dict[str, Any]:
+    """Return the entry that `attach` adds to the claims of a pod, in Python's spelling."""
+    return claim._pod_claim()  # noqa: SLF001
 
 
 def _in_terms_of(arguments: Mapping[str, str], problem: Problem) -> Problem:

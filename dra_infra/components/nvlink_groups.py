@@ -181,8 +181,8 @@ class NvlinkGroup(DeviceClaimComponent):
             except InvalidSpecError as error:
                 self._report([problem.below("attach") for problem in error.problems])
         attached = super().attach(template, containers, request=request, entry=entry)
-        if self._channel is not None and not self._broken:
-            attached = self._with_channel(attached, containers, self._channel)
+        if not self._broken and (channel := self._channel_pod_claim()):
+            attached = self._with_channel(attached, containers, channel)
         # `replaced` copies the type that it is given.
         return pod_specs.template_replaced(pod_spec, path, attached)  # type: ignore[no-any-return]
 
@@ -199,23 +199,39 @@ class NvlinkGroup(DeviceClaimComponent):
             self._report([wrong_type("attach.pod_spec", pod_spec, "a workload or a pod template", hint)])
         return super().attach(pod_spec, containers, request=request, entry=entry)
 
+    def _pod_labels(self) -> dict[str, str]:
+        """Return the labels that `attach` gives to the pods of a group of several nodes."""
+        return {GROUP_LABEL: self._group} if self._group else {}
+
+    def _pod_affinity_term(self) -> dict[str, Any] | None:
+        """Return the term of `podAffinity` that `attach` gives to the pods; None for a group on one node."""
+        return affinity_term(self._group) if self._group else None
+
+    def _channel_pod_claim(self) -> dict[str, Any] | None:
+        """Return the entry that `attach` adds to the claims of a pod for the channel; None for a group on one node."""
+        if self._channel is None:
+            return None
+        entry = f"{self._component_name}{_CHANNEL_SUFFIX}"
+        return {"name": entry, self._entry_field: self._for_pods(self._channel, KIND)}
+
     def _tied(self, template: Any, written: Mapping[str, Any] | None) -> Any:
         """A pod template whose pods find each other on one NVLink domain."""
         if written is not None and (problems := check_workload(written, self._plan)):
             raise InvalidSpecError(problems)
-        template = pod_specs.add_label(template, GROUP_LABEL, self._group)
+        for label, value in self._pod_labels().items():
+            template = pod_specs.add_label(template, label, value)
         return pod_specs.add_pod_affinity(template, affinity_term(self._group))
 
     def _with_channel(
-        self, template: Any, containers: str | Sequence[str] | None, named: str | pulumi.Output[str]
+        self, template: Any, containers: str | Sequence[str] | None, claim: dict[str, Any]
     ) -> Any:
         """A pod template whose containers have a channel of the ComputeDomain."""
-        entry = f"{self._component_name}{_CHANNEL_SUFFIX}"
+        entry = claim["name"]
         pod, _ = pod_specs.pod_spec_of(template)
         view = pod_specs.view_pod(pod)
         chosen = choose_containers(view, entry=entry, requests=(CHANNEL_REQUEST,), containers=containers)
         if pod_specs.find_entry(pod, entry) is None:
-            pod = pod_specs.add_entry(pod, {"name": entry, self._entry_field: self._for_pods(named, KIND)})
+            pod = pod_specs.add_entry(pod, claim)
         pod = pod_specs.add_container_claims(pod, chosen, {"name": entry})
         return pod_specs.template_replaced(template, ("spec",), pod)
 
@@ -259,6 +275,24 @@ class NvlinkGroup(DeviceClaimComponent):
             # `_make` says so; everything else is looked at all the same.
             pins = newest()
         return pins.releases["gpu.nvidia.com"].line
+
+
+# What a group hides from users, the package for other languages shows instead of `attach`.
+
+
+def channel_pod_claim_of(group: NvlinkGroup) -> dict[str, Any] | None:
+    """Return the entry that `attach` adds to the claims of a pod for the channel; None for a group on one node."""
+    return group._channel_pod_claim()  # noqa: SLF001
+
+
+def pod_labels_of(group: NvlinkGroup) -> dict[str, str]:
+    """Return the labels that `attach` gives to the pods of a group of several nodes."""
+    return group._pod_labels()  # noqa: SLF001
+
+
+def pod_affinity_term_of(group: NvlinkGroup) -> dict[str, Any] | None:
+    """Return the term of `podAffinity` that `attach` gives to the pods; None for a group on one node."""
+    return group._pod_affinity_term()  # noqa: SLF001
 
 
 def _plan(gpus: Any, **arguments: Any) -> tuple[NvlinkPlan | None, list[Problem]]:

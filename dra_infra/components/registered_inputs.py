@@ -44,8 +44,8 @@ def _input_of(value: Any) -> Any:
     if isinstance(plain, str):
         return plain if is_text(plain) else _LEFT_OUT
     if isinstance(plain, Mapping):
-        entries = ((key, _input_of(item)) for key, item in plain.items() if _is_key(key))
-        return {key: item for key, item in entries if item is not _LEFT_OUT}
+        entries = ((_plain(key), _input_of(item)) for key, item in plain.items())
+        return {key: item for key, item in entries if _is_key(key) and item is not _LEFT_OUT}
     if isinstance(plain, (list, tuple)):
         items = (_input_of(item) for item in plain)
         return [item for item in items if item is not _LEFT_OUT]

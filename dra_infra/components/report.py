@@ -15,7 +15,7 @@ import os
 import sys
 import sysconfig
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -49,6 +49,10 @@ class _Run:
     """How many tests of the run are over: what failed in one of them fails no other."""
     targets: dict[str, ClusterTarget] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
+    refusal: Callable[[Sequence[Problem]], Exception] | None = None
+    """Makes the error of a component that is constructed by itself; None in a program, whose components fail together."""
+    place: Callable[[Problem], Problem] = lambda problem: problem
+    """Returns a problem with its path as the program has it, where that is in another language."""
     mappings: dict[str, dict[str, list[tuple[str, Mapping[str, Any]]]]] = field(default_factory=dict)
 
 
@@ -56,8 +60,28 @@ class _Run:
 _runs: weakref.WeakKeyDictionary[object, _Run] = weakref.WeakKeyDictionary()
 _run_without_root = _Run()
 
+_own_run: contextvars.ContextVar[_Run | None] = contextvars.ContextVar("own_run", default=None)
+"""The run of one component, where a provider constructs it: a process of these has no root stack, and many components at once."""
+
+
+def begin_own_run(
+    refusal: Callable[[Sequence[Problem]], Exception], place: Callable[[Problem], Problem]
+) -> None:
+    """Give the component that this task constructs a run of its own: its problems are those of no other component.
+
+    What is known only later, a secret for one, still fails through an Output. Whoever begins the run raises the other problems.
+
+    Args:
+        refusal: Makes the error that an Output raises.
+        place: Returns a warning with its path as the program has it.
+    """
+    _own_run.set(_Run(refusal=refusal, place=place))
+
 
 def _run() -> _Run:
+    own = _own_run.get()
+    if own is not None:
+        return own
     root = get_root_resource()
     return _run_without_root if root is None else _runs.setdefault(root, _Run())
 
@@ -109,7 +133,7 @@ def report(problems: Iterable[Problem]) -> None:
         return
     run = _run()
     run.problems += placed
-    if not run.will_fail:
+    if not run.will_fail and run.refusal is None:
         run.will_fail = True
         failing_output()
 
@@ -130,7 +154,12 @@ def warn(resource: pulumi.Resource, label: str, problems: Iterable[Problem]) -> 
         problems_of_run().extend(problem.at(place) for problem in named)
         return
     for problem in named:
-        pulumi.log.warn(str(problem), resource)
+        log_warning(resource, problem)
+
+
+def log_warning(resource: pulumi.Resource, problem: Problem) -> None:
+    """Show a problem that stops nothing in the engine's log."""
+    pulumi.log.warn(str(_run().place(problem)), resource)
 
 
 class RefusedComponentsError(pulumi.RunError):
@@ -156,7 +185,7 @@ def failing_output() -> pulumi.Output[Any]:
         problems = run.problems[run.raised :] or run.problems
         run.raised = len(run.problems)
         run.will_fail = False
-        raise RefusedComponentsError(render(problems))
+        raise run.refusal(problems) if run.refusal else RefusedComponentsError(render(problems))
 
     return pulumi.Output.from_input(fail())
 
@@ -182,6 +211,9 @@ def render(problems: Sequence[Problem]) -> str:
 
 def find_user_place() -> Place | None:
     """Return the line of the user's program that is being executed: the innermost frame in a file of the user's own."""
+    if _own_run.get() is not None:
+        # The program is in another process, and another language.
+        return None
     # Under `set_mocks` the SDK names no folder of the project.
     root = _resolve_folder(get_root_directory() or "") or str(Path.cwd())
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (inspect.stack reads source files: 40 times slower)

@@ -130,6 +130,16 @@ def annotations_of(name: str) -> dict[str, str]:
     return {each.name: _source(each.annotation) for each in _parameters(_public(name))}
 
 
+def outputs_of(name: str) -> list[tuple[str, str, str]]:
+    """Return name, type as its source has it, and meaning of each output of a component."""
+    return [(each, _source(type_), meaning) for each, type_, meaning in _typed_outputs(_public(name))]
+
+
+def summary_of(name: str) -> str:
+    """Return what the docstring of a public name says before its sections."""
+    return _summary(_public(name))
+
+
 def _render(name: str, problems: Mapping[str, str]) -> str:
     kind, _, group = name.partition(" of ")
     if kind == "arguments":
@@ -247,15 +257,19 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _outputs(public: Any) -> Iterator[Argument]:
-    if not (inspect.isclass(public) and public.__name__ in COMPONENTS):
-        return
+    if inspect.isclass(public) and public.__name__ in COMPONENTS:
+        for name, type_, meaning in _typed_outputs(public):
+            yield Argument(name, _type(type_, optional=False), "", meaning)
+
+
+def _typed_outputs(public: Any) -> Iterator[tuple[str, object, str]]:
     types = {
         name: type_
         for class_ in reversed(public.__mro__)
         for name, type_ in vars(class_).get("__annotations__", {}).items()
     }
     for name, meaning in _meanings(public, "Attributes").items():
-        yield Argument(name, _type(types[name], optional=False), "", meaning)
+        yield name, types[name], meaning
 
 
 def _meanings(public: Any, section: str = "Args") -> dict[str, str]:
