@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 import grpc
@@ -40,6 +39,7 @@ from tools.kubernetes_provider.resource_types import (
     parse_id,
     parse_token,
 )
+from tools.kubernetes_provider.schema import read_schema
 from tools.kubernetes_provider.waiting import NotDoneError
 
 VERSION: Final = "4.34.2"
@@ -81,8 +81,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     def GetSchema(
         self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
     ) -> provider_pb2.GetSchemaResponse:
-        """Return a schema without types: Python programs need none, YAML programs cannot use the stand-in."""
-        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": "kubernetes", "version": VERSION}))
+        """Return the schema of the kinds that YAML programs of tests use; Python programs need none."""
+        return provider_pb2.GetSchemaResponse(schema=read_schema(VERSION))
 
     @override
     def CheckConfig(
