@@ -12,154 +12,154 @@ import pulumi
 class AllocationMode(Enum):
     """IMEX channels that a pod gets."""
 
-    SINGLE = "Single"
-    ALL = "All"
+    Single = "Single"
+    All = "All"
 
 
 class BackEnd(Enum):
     """Devices that the node plugin publishes."""
 
-    SIM = "sim"
-    NVML = "nvml"
+    Sim = "sim"
+    Nvml = "nvml"
 
 
 class WebhookTlsMode(Enum):
     """Who makes the webhook's certificate."""
 
-    CERT_MANAGER = "cert-manager"
-    GIVEN = "secret"
+    CertManager = "cert-manager"
+    Given = "secret"
 
 
 class DeviceTaintEffect(Enum):
     """What a taint does to pods."""
 
-    NO_EFFECT = "None"
-    NO_SCHEDULE = "NoSchedule"
-    NO_EXECUTE = "NoExecute"
+    NoEffect = "None"
+    NoSchedule = "NoSchedule"
+    NoExecute = "NoExecute"
 
 
 class ExampleProfile(Enum):
     """Kind of devices that the example driver pretends to have."""
 
-    GPU = "gpu"
-    CPU = "cpu"
-    NET = "net"
+    Gpu = "gpu"
+    Cpu = "cpu"
+    Net = "net"
 
 
 class FailurePolicy(Enum):
     """What the API server does while the webhook does not answer."""
 
-    FAIL = "Fail"
-    IGNORE = "Ignore"
+    Fail = "Fail"
+    Ignore = "Ignore"
 
 
 class ImexMode(Enum):
     """Who runs the daemons of ComputeDomains."""
 
-    DRIVER_MANAGED = "driverManaged"
-    HOST_MANAGED = "hostManaged"
+    DriverManaged = "driverManaged"
+    HostManaged = "hostManaged"
 
 
 class IssuerType(Enum):
     """Kind of cert-manager's issuer."""
 
-    SELFSIGNED = "selfsigned"
-    CLUSTERISSUER = "clusterissuer"
-    ISSUER = "issuer"
+    Selfsigned = "selfsigned"
+    Clusterissuer = "clusterissuer"
+    Issuer = "issuer"
 
 
 class KernelModuleType(Enum):
     """Kernel modules to install."""
 
-    AUTO = "auto"
-    OPEN = "open"
-    PROPRIETARY = "proprietary"
+    Auto = "auto"
+    Open = "open"
+    Proprietary = "proprietary"
 
 
 class LogLevel(Enum):
     """Least level of messages that are logged."""
 
-    ERROR = "error"
-    WARNING = "warning"
-    INFO = "info"
-    DEBUG = "debug"
+    Error = "error"
+    Warning = "warning"
+    Info = "info"
+    Debug = "debug"
 
 
 class MigStrategy(Enum):
     """How the device plugin shows MIG devices."""
 
-    NONE = "none"
-    SINGLE = "single"
-    MIXED = "mixed"
+    NoDevices = "none"
+    Single = "single"
+    Mixed = "mixed"
 
 
 class PlatformName(Enum):
     """Where the cluster runs."""
 
-    AKS = "aks"
-    GKE = "gke"
-    EKS = "eks"
-    KUBEADM = "kubeadm"
-    KIND = "kind"
-    OPENSHIFT = "openshift"
+    Aks = "aks"
+    Gke = "gke"
+    Eks = "eks"
+    Kubeadm = "kubeadm"
+    Kind = "kind"
+    Openshift = "openshift"
 
 
 class PodSecurityLevel(Enum):
     """A level of the Pod Security Standards."""
 
-    PRIVILEGED = "privileged"
-    BASELINE = "baseline"
-    RESTRICTED = "restricted"
+    Privileged = "privileged"
+    Baseline = "baseline"
+    Restricted = "restricted"
 
 
 class QueueStrategy(Enum):
     """Which workload of a queue is admitted next."""
 
-    BEST_EFFORT_FIFO = "BestEffortFIFO"
-    STRICT_FIFO = "StrictFIFO"
+    BestEffortFIFO = "BestEffortFIFO"
+    StrictFIFO = "StrictFIFO"
 
 
 class Replace(Enum):
     """How an object with an explicit name is changed."""
 
-    DELETE_FIRST = "delete-first"
+    DeleteFirst = "delete-first"
 
 
 class SharedAcross(Enum):
     """Who shares a whole GPU."""
 
-    CONTAINERS = "containers"
-    PODS = "pods"
+    Containers = "containers"
+    Pods = "pods"
 
 
 class TaintOperator(Enum):
     """How a toleration compares the value of a taint."""
 
-    EXISTS = "Exists"
-    EQUAL = "Equal"
+    Exists = "Exists"
+    Equal = "Equal"
 
 
 class TimeSlice(Enum):
     """Length of a slice of time."""
 
-    DEFAULT = "Default"
-    SHORT = "Short"
-    MEDIUM = "Medium"
-    LONG = "Long"
+    Default = "Default"
+    Short = "Short"
+    Medium = "Medium"
+    Long = "Long"
 
 
 class TolerationEffect(Enum):
     """Effect of the taints that are tolerated."""
 
-    NO_SCHEDULE = "NoSchedule"
-    NO_EXECUTE = "NoExecute"
+    NoSchedule = "NoSchedule"
+    NoExecute = "NoExecute"
 
 
 class VfioBackend(Enum):
     """How a GPU is handed to a virtual machine."""
 
-    LEGACY_ONLY = "LegacyOnly"
-    PREFER_IOMMU_FD = "PreferIommuFD"
+    LegacyOnly = "LegacyOnly"
+    PreferIommuFD = "PreferIommuFD"
 
 
 class Match(TypedDict, total=False):
@@ -1732,7 +1732,7 @@ class KueueQueueArgs(TypedDict, total=False):
     resources: dict[str, pulumi.Input[str]]
     """Other resources: `{"cpu": "960", "memory": "8Ti"}`. A pod that requests a resource that no queue has is
     not admitted."""
-    sources: dict[str, QueueSource]
+    sources: pulumi.Input[dict[str, QueueSource]]
     """What classes are charged in place of devices, by the name of one of `resources`."""
     namespaces: list[pulumi.Input[str]]
     """Namespaces whose workloads may use the queue: each gets a LocalQueue."""

@@ -109,7 +109,7 @@ def _fields(
 
 def _value(reading: Reading, type_: Any, given: Any, python: str, schema: str, key: str) -> Any:
     inner, is_input = _input_of(type_)
-    if is_input and isinstance(given, (Settled, pulumi.Output)) and not is_typeddict(inner):
+    if is_input and isinstance(given, (Settled, pulumi.Output)) and get_origin(inner) is None:
         return _class_of(given) if key in _CLASSES else _output_of(given)
     if isinstance(given, Settled):
         given = given.value

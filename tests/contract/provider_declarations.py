@@ -84,7 +84,8 @@ TYPES: Final[Mapping[str, Row]] = {
     "TimeSlicing | Mps": Row("Sharing"),
     "Mps": Row("Sharing"),
     "TimeSlicing | SpacePartitioning": Row("Sharing"),
-    "CounterSource | CapacitySource": Row("QueueSource"),
+    # As an input: Go's SDK does not compile with a plain mapping of it.
+    "Mapping[str, CounterSource | CapacitySource]": Row("pulumi.Input[dict[str, QueueSource]]"),
     "PodSecurity | Level": Row("PodSecurity"),
     "Template": Row("TenantTemplate"),
     "GpuRoles | str": Row("str"),
@@ -429,13 +430,18 @@ def _enums() -> Iterator[str]:
         yield "\n".join(lines)
 
 
+_MEMBERS: Final[Mapping[str, str]] = {
+    # Python has the name `None` for itself, and the linter takes anything called so for a password.
+    "None": "NoEffect",
+    "none": "NoDevices",
+    "secret": "Given",
+}
+"""Names of values that cannot be their own name."""
+
+
 def _member(value: str) -> str:
-    """Return the name of a value: that of the SDKs too."""
-    if value == "secret":
-        # The linter takes anything called so for a password.
-        return "GIVEN"
-    # `None` is no name in Python.
-    return "NO_EFFECT" if value == "None" else re.sub(r"(?<=[a-z])(?=[A-Z])|-", "_", value).upper()
+    """Return the name of a value, which SDKs put behind that of its enum: `ReplaceDeleteFirst` in Go."""
+    return _MEMBERS.get(value) or "".join(part[0].upper() + part[1:] for part in value.split("-"))
 
 
 def _objects() -> Iterator[str]:
