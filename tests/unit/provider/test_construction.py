@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 import dra_infra as dra
 from dra_infra.errors import Problem
+from dra_infra.program_objects import is_marker
 from tests.unit.components.family import FAMILY, make, unknown
 from tests.unit.provider.constructing import construct, construct_all, make_in_python
 
@@ -506,6 +507,26 @@ def test_an_object_that_is_an_output_is_read():
     constructed = construct("GpuDeviceClass", lambda: {"match": output({"product": "H100"}, urn=URN)})
 
     assert constructed.registered == construct("GpuDeviceClass", {"match": {"product": "H100"}}).registered
+
+
+def test_a_value_that_the_engine_does_not_know_is_an_output():
+    made = construct("GpuClaimTemplate", {"deviceClass": "x", "namespace": pulumi.output.UNKNOWN})
+
+    assert made.problems == []
+    assert is_marker(made.outputs["namespace"])
+
+
+def test_a_warning_is_at_its_property():
+    made = construct("GpuPlatform", {"platform": "aks", "operator": {}})
+
+    assert made.problems == []
+    assert [text.partition(":")[0] for text in made.logged] == ["operator.evictionLabel"]
+
+
+def test_an_unknown_source_of_a_queue_is_refused():
+    made = construct("KueueQueue", lambda: {"namespaces": ["ml"], "quota": {"x": 1}, "sources": unknown()})
+
+    assert made.codes == [("sources", "wrong-type")]
 
 
 def test_a_class_that_is_not_known_in_a_preview_is_made_with_what_is_known():
