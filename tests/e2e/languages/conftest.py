@@ -19,8 +19,6 @@ from tools.cluster import Api
 
 CLASS = "resource.k8s.io/v1/DeviceClass"
 TEMPLATE = "resource.k8s.io/v1/ResourceClaimTemplate"
-QUOTA = "v1/ResourceQuota"
-SPACE = "v1/Namespace"
 
 OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 """Metadata that each object has of its own."""
