@@ -122,9 +122,7 @@ class Fit:
         verdict = self.placement.verdict.replace("-", " ")
         head = f"{self.subject} {verdict} on {self.fleet}"
         if self:
-            return (
-                f"<{head}: {len(self.placement.nodes)} nodes, {self.placement.more_pods} more pods would fit>"
-            )
+            return f"<{head}: {len(self.placement.nodes)} nodes, alone room for {self.placement.more_pods} more pods>"
         reasons = "; ".join(map(str, self.placement.reasons))
         return f"<{head}: {reasons}>" if reasons else f"<{head}>"
 

@@ -31,6 +31,7 @@ from dra_infra.client.kinds import (
     TEMPLATES,
     Kind,
 )
+from dra_infra.client.kubeconfig import REQUEST_TIMEOUT
 from dra_infra.client.objects import text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.evidence import read_gates, read_served
@@ -130,6 +131,7 @@ def ask_cluster(
     namespace: str | None = None,
     kubeconfig: Path | None = None,
     context: str | None = None,
+    request_timeout: float = REQUEST_TIMEOUT,
     kubernetes: str | None = None,
     gates: Mapping[str, bool] = MappingProxyType({}),
     tell: Callable[[str], None] = lambda _: None,
@@ -141,6 +143,7 @@ def ask_cluster(
         namespace: Namespace of the object.
         kubeconfig: The kubeconfig; None takes the one that kubectl would take.
         context: Its context; None takes the current one.
+        request_timeout: Seconds of silence after which a request is given up.
         kubernetes: Minor to answer for; None takes the API server's.
         gates: Feature gates over those that the API server tells.
         tell: Called with what is being read, for a progress line.
@@ -149,7 +152,7 @@ def ask_cluster(
         ClusterError: When nothing can be read.
         ProgramError: `subject-not-known`.
     """
-    reader = open_reader(kubeconfig, context, tell=tell)
+    reader = open_reader(kubeconfig, context, request_timeout=request_timeout, tell=tell)
     release, server, problems = _release(reader, kubernetes, gates)
     listings = {kind: _list(reader, kind, namespace) for kind in _KINDS}
     problems += [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dra_infra.client.kubeconfig import Account, find_account
+from dra_infra.client.kubeconfig import REQUEST_TIMEOUT, Account, find_account
 from dra_infra.client.objects import name_of
 from dra_infra.client.session import Session
 from dra_infra.client.taint_rules import TaintRules
@@ -121,6 +121,7 @@ def plan_drain(
     driver: str | None = None,
     kubeconfig: Path | None = None,
     context: str | None = None,
+    request_timeout: float = REQUEST_TIMEOUT,
     tell: Callable[[str], None] = lambda _: None,
 ) -> PlannedDrain:
     """Find whose pods a drain would evict, and write nothing.
@@ -130,12 +131,13 @@ def plan_drain(
         driver: The only DRA driver whose devices are drained; None for all.
         kubeconfig: The kubeconfig; None takes the one that kubectl would take.
         context: Its context; None takes the current one.
+        request_timeout: Seconds of silence after which a request is given up.
         tell: Called with what is being read, for a progress line.
 
     Raises:
         ClusterError: `subject-not-known`, `kind-not-served`, `cluster-forbidden`, and the codes of `Session`.
     """
-    account = find_account(kubeconfig, context, os.environ)
+    account = replace(find_account(kubeconfig, context, os.environ), request_timeout=request_timeout)
     session = Session(account)
     preview = look(Reader(session, tell=tell), target, driver=driver or "")
     return PlannedDrain(preview=preview, account=account, session=session)
@@ -146,6 +148,7 @@ def undo_drain(
     *,
     kubeconfig: Path | None = None,
     context: str | None = None,
+    request_timeout: float = REQUEST_TIMEOUT,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Undone:
     """Delete the rules that a drain wrote, so that the scheduler allocates the devices of its target again.
@@ -154,12 +157,13 @@ def undo_drain(
         target: The target of the drain, as it was written then.
         kubeconfig: As for `plan_drain`.
         context: As for `plan_drain`.
+        request_timeout: As for `plan_drain`.
         tell: As for `plan_drain`.
 
     Raises:
         ClusterError: `subject-not-known`, `kind-not-served`, `drain-refused`, and the codes of `Session`.
     """
-    account = find_account(kubeconfig, context, os.environ)
+    account = replace(find_account(kubeconfig, context, os.environ), request_timeout=request_timeout)
     version, rules = find_ours(Reader(Session(account), tell=tell), target)
     writer = TaintRules(account, version)
     for each in rules:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from dra_infra.answers.settings import read_snapshot
 from dra_infra.client.kinds import CLAIMS, EVENTS, NAMESPACES, PODS, QUOTAS, SLICES, Kind
+from dra_infra.client.kubeconfig import REQUEST_TIMEOUT
 from dra_infra.client.objects import is_object, namespace_of, text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.reading import Listing, Reader, open_reader
@@ -93,6 +94,7 @@ def observe(
     *,
     kubeconfig: Path | None = None,
     context: str | None = None,
+    request_timeout: float = REQUEST_TIMEOUT,
     namespaces: Sequence[str] = (),
     team_label: str | None = None,
     tell: Callable[[str], None] = lambda _: None,
@@ -102,6 +104,7 @@ def observe(
     Args:
         kubeconfig: The kubeconfig; None takes the one that kubectl would take.
         context: Its context; None takes the current one.
+        request_timeout: Seconds of silence after which a request is given up.
         namespaces: Namespaces to read; empty for all.
         team_label: Label of namespaces whose value is the team; empty for a team of each namespace, None for no teams.
         tell: Called with what is being read, for a progress line.
@@ -111,7 +114,9 @@ def observe(
     """
     has_teams = team_label is not None
     kinds = (*_KINDS, *([QUOTAS] if has_teams else []), *([NAMESPACES] if team_label else []))
-    reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+    reader = open_reader(
+        kubeconfig, context, namespaces=namespaces, request_timeout=request_timeout, tell=tell
+    )
     listings = [reader.list(kind, field_selector=_WARNINGS.get(kind, "")) for kind in kinds]
     problems = tuple(problem for each in listings for problem in each.problems)
     claims, pods, *_ = listings

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dra_infra.client.kubeconfig import REQUEST_TIMEOUT
 from dra_infra.cluster.capture import Capture, capture
 from dra_infra.cluster.reading import open_reader
 from dra_infra.output.secret_detector import report_mask
@@ -17,6 +18,7 @@ def take_snapshot(
     *,
     kubeconfig: Path | None = None,
     context: str | None = None,
+    request_timeout: float = REQUEST_TIMEOUT,
     namespaces: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
 ) -> Capture:
@@ -25,12 +27,15 @@ def take_snapshot(
     Args:
         kubeconfig: The kubeconfig; None takes the one that kubectl would take.
         context: Its context; None takes the current one.
+        request_timeout: Seconds of silence after which a request is given up.
         namespaces: Namespaces to read; empty for all.
         tell: Called with what is being read, for a progress line.
 
     Raises:
         ClusterError: When nothing can be read.
     """
-    reader = open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+    reader = open_reader(
+        kubeconfig, context, namespaces=namespaces, request_timeout=request_timeout, tell=tell
+    )
     mask = report_mask(secret_texts(os.environ))
     return capture(reader, mask=mask, made_by=f"dra-infra {VERSION}", tell=tell)

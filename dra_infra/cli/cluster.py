@@ -35,7 +35,14 @@ from dra_infra.output.wording import count_of, join_words
 from dra_infra.process import end_quietly
 
 
-def snapshot(kubeconfig: Path | None, *, context: str | None, namespaces: Sequence[str], output: str) -> int:
+def snapshot(
+    kubeconfig: Path | None,
+    *,
+    context: str | None,
+    request_timeout: float,
+    namespaces: Sequence[str],
+    output: str,
+) -> int:
     """Write what the cluster holds to *output*, `-` for standard output; what could not be seen is said.
 
     Raises:
@@ -45,7 +52,13 @@ def snapshot(kubeconfig: Path | None, *, context: str | None, namespaces: Sequen
     if output != "-":
         check_place(Path(output), inputs_of(kubeconfig))
     with progress() as tell:
-        taken = take_snapshot(kubeconfig=kubeconfig, context=context, namespaces=namespaces, tell=tell)
+        taken = take_snapshot(
+            kubeconfig=kubeconfig,
+            context=context,
+            request_timeout=request_timeout,
+            namespaces=namespaces,
+            tell=tell,
+        )
     print_problems(taken.problems, with_count=False)
     if output == "-":
         # Lines are JSON, and a terminal gets no character that hides: above U+FFFF only a pair of escapes is JSON.
@@ -83,6 +96,7 @@ def status(
     kubeconfig: Path | None,
     *,
     context: str | None,
+    request_timeout: float,
     namespaces: Sequence[str],
     snapshot: Path | None,
     by_team: bool,
@@ -109,7 +123,12 @@ def status(
         return observed.exit_code
     with progress() as tell:
         live = observe(
-            kubeconfig=kubeconfig, context=context, namespaces=namespaces, team_label=label, tell=tell
+            kubeconfig=kubeconfig,
+            context=context,
+            request_timeout=request_timeout,
+            namespaces=namespaces,
+            team_label=label,
+            tell=tell,
         )
     if not watch:
         print_problems(live.now.problems, with_count=False)
@@ -220,14 +239,22 @@ def _devices(claim: ClaimStatus) -> str:
     return "; ".join(f"{pool}/{','.join(names)}" for pool, names in pools.items())
 
 
-def doctor(kubeconfig: Path | None, *, context: str | None, driver: str, form: str) -> int:
+def doctor(
+    kubeconfig: Path | None, *, context: str | None, request_timeout: float, driver: str, form: str
+) -> int:
     """Print what is wrong with a cluster; 1 when something is broken.
 
     Raises:
         ClusterError: When nothing can be looked at.
     """
     with progress() as tell:
-        found = diagnose(kubeconfig=kubeconfig, context=context, driver=driver, tell=tell)
+        found = diagnose(
+            kubeconfig=kubeconfig,
+            context=context,
+            request_timeout=request_timeout,
+            driver=driver,
+            tell=tell,
+        )
     if form == "json":
         write_json(_diagnosis_to_json(found))
     else:

@@ -32,6 +32,7 @@ def drain(
     kubeconfig: Path | None,
     *,
     context: str | None,
+    request_timeout: float,
     target: str,
     driver: str | None,
     yes: bool,
@@ -54,11 +55,20 @@ def drain(
             raise click.BadParameter(EMPTY, param_hint=name)
     if undo:
         with progress() as tell:
-            undone = undo_drain(target, kubeconfig=kubeconfig, context=context, tell=tell)
+            undone = undo_drain(
+                target, kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, tell=tell
+            )
         _print_undone(undone, as_json=as_json)
         return undone.exit_code
     with progress() as tell:
-        planned = plan_drain(target, driver=driver, kubeconfig=kubeconfig, context=context, tell=tell)
+        planned = plan_drain(
+            target,
+            driver=driver,
+            kubeconfig=kubeconfig,
+            context=context,
+            request_timeout=request_timeout,
+            tell=tell,
+        )
     if not as_json:
         write_lines(describe(planned.preview))
     if not yes:

@@ -9,8 +9,9 @@ import difflib
 import re
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Final, Unpack
@@ -18,7 +19,7 @@ from typing import Final, Unpack
 import click
 
 from dra_infra.answers.asking import ask_cluster, ask_files, find_own_project
-from dra_infra.answers.explaining import answer
+from dra_infra.answers.explaining import SubjectFacts, answer
 from dra_infra.answers.reading import SceneOptions
 from dra_infra.cli.explain_report import describe, in_python, to_json
 from dra_infra.cli.printing import print_not_seen, print_problems, progress, say, write_json, write_lines
@@ -39,6 +40,7 @@ def run(
     namespace: str | None,
     kubeconfig: Path | None,
     context: str | None,
+    request_timeout: float,
     timeout: float,
     is_deep: bool,
     form: str,
@@ -76,18 +78,10 @@ def run(
             print_problems(asked.warnings)
             print_not_seen(asked.left_out)
         else:
-            try:
-                asked = ask_cluster(
-                    name,
-                    namespace=namespace,
-                    kubeconfig=kubeconfig,
-                    context=context,
-                    kubernetes=options.get("kubernetes"),
-                    gates=options.get("gates", {}),
-                    tell=tell,
-                )
-            except ProblemsError as error:
-                raise _with_nearest_code(error, name) from None
+            ask = partial(
+                ask_cluster, kubeconfig=kubeconfig, context=context, request_timeout=request_timeout
+            )
+            asked = _ask_live(ask, name, namespace, options, tell)
         tell("explaining")
         end = time.monotonic() + timeout
         explained = answer(asked, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
@@ -102,6 +96,21 @@ def run(
     else:
         write_lines(lines)
     return report.exit_code
+
+
+def _ask_live(
+    ask: Callable[..., SubjectFacts],
+    name: str,
+    namespace: str | None,
+    options: SceneOptions,
+    tell: Callable[[str], None],
+) -> SubjectFacts:
+    """Ask a live cluster about an object; for a name that is none, also name the code that may be meant."""
+    kubernetes, gates = options.get("kubernetes"), options.get("gates", {})
+    try:
+        return ask(name, namespace=namespace, kubernetes=kubernetes, gates=gates, tell=tell)
+    except ProblemsError as error:
+        raise _with_nearest_code(error, name) from None
 
 
 def _refuse_options_of_programs(options: SceneOptions) -> None:

@@ -425,6 +425,13 @@ kubeconfig = click.option(
 cluster_context = click.option(
     "--context", metavar="NAME", help="Context of the kubeconfig (default: its current one)."
 )
+request_timeout = click.option(
+    "--request-timeout",
+    metavar="SECONDS",
+    type=Seconds(0.1),
+    default=60.0,
+    help="How long an API server may be silent before a request is given up.",
+)
 namespaces = click.option(
     "--namespace",
     "-n",

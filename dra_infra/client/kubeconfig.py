@@ -90,6 +90,10 @@ class User:
     plugin: ExecPlugin | None = None
 
 
+REQUEST_TIMEOUT: Final = 60.0
+"""Seconds. An API server ends a list after as long by itself (`--request-timeout` of kube-apiserver)."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Account:
     """One user at one API server.
@@ -104,6 +108,7 @@ class Account:
         server_name: Whose certificate it is, where that is not the host of the address.
         proxy: Address of a proxy, which goes before those of the environment.
         user: Who asks.
+        request_timeout: Seconds of silence after which a request is given up.
     """
 
     name: str
@@ -115,6 +120,7 @@ class Account:
     server_name: str = ""
     proxy: str = field(default="", repr=False)
     user: User = field(default_factory=User)
+    request_timeout: float = REQUEST_TIMEOUT
 
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")

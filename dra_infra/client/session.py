@@ -14,11 +14,8 @@ from dra_infra.client.refusals import strange_answer
 from dra_infra.client.transport import BUSY, Transport, pause_of
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 
-_READ_TIMEOUT: Final = 60.0
-"""An API server ends a list after as long by itself (--request-timeout)."""
-
-_TOTAL_TIMEOUT: Final = 120.0
-"""Twice that: what is longer on its way is not sent by a server that works."""
+_TOTAL: Final = 2.0
+"""Times the silence in which an answer has to be whole: what is longer on its way is not sent by a server that works."""
 
 _LARGEST: Final = 512 * 1024 * 1024
 """Bytes of one answer: a page of 500 of the largest objects that etcd takes, 1.5 MiB, is no real case."""
@@ -86,8 +83,8 @@ class Session:
                 "GET",
                 path,
                 query or {},
-                read_timeout=_READ_TIMEOUT,
-                total_timeout=_TOTAL_TIMEOUT,
+                read_timeout=self.account.request_timeout,
+                total_timeout=_TOTAL * self.account.request_timeout,
                 accept=accept,
             ) as response:
                 if response.status not in BUSY or number == _MOST_TRIES - 1:

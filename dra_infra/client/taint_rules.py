@@ -19,7 +19,6 @@ from dra_infra.client.transport import Transport
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
 
-_SECONDS: Final = 60.0
 _LARGEST: Final = 4 * 1024 * 1024
 """Bytes of an answer: a rule has at most 1.5 MiB, as every object in etcd."""
 
@@ -72,8 +71,8 @@ class TaintRules:
             method,
             path,
             {},
-            read_timeout=_SECONDS,
-            total_timeout=_SECONDS,
+            read_timeout=self._account.request_timeout,
+            total_timeout=self._account.request_timeout,
             body=None if body is None else json.dumps(body).encode(),
             content_type="application/merge-patch+json" if method == "PATCH" else "application/json",
         ) as response:

@@ -9,13 +9,13 @@ import os
 import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.client.kinds import RESOURCE_GROUP, Kind
-from dra_infra.client.kubeconfig import find_account
+from dra_infra.client.kubeconfig import REQUEST_TIMEOUT, find_account
 from dra_infra.client.objects import is_object, namespaced_name, text
 from dra_infra.client.refusals import shorten, strange_answer
 from dra_infra.client.session import Session
@@ -79,6 +79,7 @@ class Reader:
     Args:
         session: Asks it.
         namespaces: Those that are read; empty for all.
+        request_timeout: Seconds of silence after which a request is given up.
         tell: Is told what is read.
         clock: Seconds that only grow.
     """
@@ -269,6 +270,7 @@ def open_reader(
     context: str | None,
     *,
     namespaces: Sequence[str] = (),
+    request_timeout: float = REQUEST_TIMEOUT,
     tell: Callable[[str], None] = lambda _text: None,
 ) -> Reader:
     """Open a reader of the cluster's objects.
@@ -277,10 +279,11 @@ def open_reader(
         kubeconfig: File; else as kubectl finds it.
         context: Its context; else the current one.
         namespaces: Those that are read; empty for all.
+        request_timeout: Seconds of silence after which a request is given up.
         tell: Is told what is read.
 
     Raises:
         ClusterError: `kubeconfig-unreadable`, `context-not-known`, `cluster-credentials`.
     """
-    account = find_account(kubeconfig, context, os.environ)
+    account = replace(find_account(kubeconfig, context, os.environ), request_timeout=request_timeout)
     return Reader(Session(account), namespaces=namespaces, tell=tell)

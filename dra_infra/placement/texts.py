@@ -55,12 +55,12 @@ DeviceKey = tuple[str, str, str]
 
 
 def describe_placement(workload: WorkloadPlacement, names: DeviceNames, *, room: bool = True) -> str:
-    """`4 x H100 on any of 53 nodes, e.g. gpu-node-07 (gpu-0..3); 212 more pods would fit`.
+    """`4 x H100 on any of 53 nodes, e.g. gpu-node-07 (gpu-0..3); alone it has room for 212 more pods`.
 
     Args:
         workload: The answer for one workload.
         names: What the devices of its fleet are called.
-        room: Whether to say how many more pods would fit.
+        room: Whether to say how many more pods have room, if no other workload of the scene is placed.
     """
     if workload.verdict == "not-decided":
         return f"not decided: {_first_reason(workload)}"
@@ -69,7 +69,7 @@ def describe_placement(workload: WorkloadPlacement, names: DeviceNames, *, room:
     if not workload.nodes:
         return "fits"
     pods = "" if workload.replicas == 1 else f"{workload.replicas:,} pods, each "
-    more = f"; {count_of(workload.more_pods, 'more pod')} would fit" if room else ""
+    more = f"; alone it has room for {count_of(workload.more_pods, 'more pod')}" if room else ""
     return f"{pods}{_what_and_where(workload.nodes, names)}{more}"
 
 

@@ -31,7 +31,7 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
     """
     if not placement.workloads:
         placed = " that is placed here" if placement.unplaced else ""
-        yield f"no workload of the program{placed} needs devices of {placement.fleet.name}"
+        yield f"no workload{placed} needs devices of {placement.fleet.name}"
     names = DeviceNames.of(placement.fleet)
     fitting = [each for each in placement.workloads if _mark(each) == "✓"]
     folded = fold(each.owner for each in fitting) if len(fitting) > MAX_LISTED else ()

@@ -11,6 +11,7 @@ from dra_infra.cli.older_spellings import short_output
 @options.command("dra_infra.cli.cluster:snapshot", spell_anew=short_output)
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @options.namespaces
 @click.option(
     "--output",
@@ -37,6 +38,7 @@ def snapshot() -> None:
 @options.command("dra_infra.cli.cluster:status")
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @options.namespaces
 @options.snapshot
 @click.option("--by-team", is_flag=True, help="Show what each namespace has, and what is free.")
@@ -71,6 +73,7 @@ def status() -> None:
 @options.command("dra_infra.cli.cluster:doctor")
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @click.option(
     "--driver",
     metavar="NAME",
@@ -95,6 +98,7 @@ def doctor() -> None:
 @click.argument("target", help="A node, a pool, POOL/DEVICE or the UUID of a device.")
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @click.option(
     "--driver",
     metavar="NAME",

@@ -191,6 +191,7 @@ def simulate() -> None:
 @options.snapshot
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the program's, the cluster's, or the newest).")
 @options.gates
 @options.driver

@@ -61,7 +61,7 @@ def test_a_short_o_is_the_form_everywhere(name):
         (("validate", "k"), "xml", "<?xml"),
         (("validate", "k"), "txt", "checked 1 object"),
         (("simulate", "k", *FLEET), "json", "{"),
-        (("simulate", "k", *FLEET), "txt", "no workload of the program"),
+        (("simulate", "k", *FLEET), "txt", "no workload needs devices"),
         (("explain", "template/one", "k", *FLEET), "json", "{"),
         (("explain", "template/one", "k", *FLEET), "txt", "✓ "),
         (("explain", "count-below-one"), "json", "{"),

@@ -256,7 +256,7 @@ spec: {pod: {resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]}}
     alone, beside = (
         simulate(each, "--fleet", "hgx-h100", "--brief").stdout.splitlines()[:-1] for each in folders[:2]
     )
-    assert alone == ["no workload of the program that is placed here needs devices of hgx-h100 x 1", named]
+    assert alone == ["no workload that is placed here needs devices of hgx-h100 x 1", named]
     assert beside[-2:] == ["✓ All at once: fit in every order of arrival", named]
     arguments = ["review", str(folders[0]), "--base-path", str(folders[2]), "--fleet", "hgx-h100", "--brief"]
     reviewed = CliRunner().invoke(app, [*arguments, "--format", "markdown"])

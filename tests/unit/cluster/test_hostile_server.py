@@ -25,7 +25,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @contextmanager
-def saying(*parts: bytes, then: bytes = b"") -> Iterator[Session]:
+def saying(*parts: bytes, then: bytes = b"", seconds: float = 60.0) -> Iterator[Session]:
     """A server that says *parts* to each who asks, and then *then* once more every 10 ms while somebody listens."""
     ended = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0))
@@ -48,7 +48,8 @@ def saying(*parts: bytes, then: bytes = b"") -> Iterator[Session]:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    account = Account(name="test", server=f"http://127.0.0.1:{listening.getsockname()[1]}")
+    server = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    account = Account(name="test", server=server, request_timeout=seconds)
     try:
         yield Session(account, {}, sleep=lambda _: None)
     finally:
@@ -78,20 +79,16 @@ def refusal(ask: Callable[[], Any]) -> tuple[str, str]:
     ],
     ids=["status", "header", "body", "body-without-length", "chunks", "gzip-header"],
 )
-def test_an_answer_that_comes_byte_by_byte_is_left_in_time(
-    parts: list[bytes], then: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "_TOTAL_TIMEOUT", 0.3)
-    with saying(*parts, then=then) as asking:
+def test_an_answer_that_comes_byte_by_byte_is_left_in_time(parts: list[bytes], then: bytes) -> None:
+    with saying(*parts, then=then, seconds=0.15) as asking:
         assert refusal(lambda: asking.get("/x")) == (
             "cluster-unreachable",
             f"{asking.account.server} does not answer: an answer is not complete after 0.3 s",
         )
 
 
-def test_half_of_an_answer_that_was_cut_is_not_taken_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_TOTAL_TIMEOUT", 0.3)
-    with saying(HEAD, b'\r\n{"items": []}', then=b" ") as asking:
+def test_half_of_an_answer_that_was_cut_is_not_taken_for_all_of_it() -> None:
+    with saying(HEAD, b'\r\n{"items": []}', then=b" ", seconds=0.15) as asking:
         assert refusal(lambda: asking.get_json("/x"))[0] == "cluster-unreachable"
 
 
@@ -230,4 +227,15 @@ def test_no_message_names_a_class_of_python() -> None:
     assert message.removeprefix(f"{server} does not answer: ") in (
         "an answer is not complete after 0.2 s",
         "Read timed out. (read timeout=0.2)",
+    )
+
+
+def test_a_silent_server_is_given_up_after_the_time_that_was_asked_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        account = Account(name="test", server=server, request_timeout=0.2)
+        code, message = refusal(lambda: Session(account, {}, sleep=lambda _: None).get("/x"))
+    assert (code, message) == (
+        "cluster-unreachable",
+        f"{server} does not answer: Read timed out. (read timeout=0.2)",
     )

@@ -25,7 +25,7 @@ def summary(placement):
 
 def test_a_placement_says_what_where_and_how_many_more(make, fleet):
     assert summary(make.place(fleet, JOB)) == (
-        f"4 {TIMES} H100 80GB HBM3 on any of 3 nodes, e.g. n0 (gpu-0..3); 5 more pods would fit"
+        f"4 {TIMES} H100 80GB HBM3 on any of 3 nodes, e.g. n0 (gpu-0..3); alone it has room for 5 more pods"
     )
 
 
@@ -52,7 +52,7 @@ def test_the_only_node_is_named_as_such(make):
     fleet = make.fleet(make.node("n0"))
     assert (
         summary(make.place(fleet, JOB))
-        == f"4 {TIMES} H100 80GB HBM3 only on n0 (gpu-0..3); 1 more pod would fit"
+        == f"4 {TIMES} H100 80GB HBM3 only on n0 (gpu-0..3); alone it has room for 1 more pod"
     )
 
 
