@@ -57,19 +57,16 @@ def drop_from_claim(
 
     A feature that the *old* claim used stays usable in an update.
     """
-    used = frozenset(gate for gate, _ in _find_in_claim(old, "")) if old is not None else frozenset()
+    used = frozenset(gate for gate, at in _find_in_claim(old, "") if at) if old is not None else frozenset()
     off = {
         gate for gate in (_LADDER, *_LEAF_GATES.values()) if not release.enabled(gate) and gate not in used
     }
     if not off:
         return claim, ()
     is_old = release.number < 35
-    found = tuple(
-        Dropped(at, gate, kept=is_old and at.endswith(_KEPT))
-        for gate, at in _find_in_claim(claim, path, without_ladders=_LADDER in off)
-        if gate in off
-    )
-    if all(each.kept for each in found):
+    there = [each for each in _find_in_claim(claim, path, without_ladders=_LADDER in off) if each[0] in off]
+    found = tuple(Dropped(at, gate, kept=is_old and at.endswith(_KEPT)) for gate, at in there if at)
+    if len(there) == len(found) and all(each.kept for each in found):
         return claim, found
     fields = {
         field: None
@@ -99,7 +96,10 @@ def drop_from_class(
 def _find_in_claim(
     claim: DeviceClaim, path: str, *, without_ladders: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The gates of all fields that are there, with the paths; of prioritized lists maybe not what is in them."""
+    """Yield the gates of all fields that are there, with the paths; of prioritized lists maybe not what is in them.
+
+    A list with nothing in it has no path: the server clears it too, and nobody loses anything.
+    """
     for index, request in enumerate(claim.requests or ()):
         at = f"{path}.requests[{index}]"
         ladder = request.first_available or ()
@@ -117,6 +117,8 @@ def _find_in_claim(
                 for field, gate in _LEAF_GATES.items()
                 if _is_there(getattr(leaf, field, None))
             )
+            if leaf.derived_attributes == []:
+                yield _LEAF_GATES["derived_attributes"], ""
     for index, constraint in enumerate(claim.constraints or ()):
         if constraint.distinct_attribute is not None:
             yield "DRAConsumableCapacity", f"{path}.constraints[{index}].distinctAttribute"

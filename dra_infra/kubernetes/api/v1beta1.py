@@ -169,7 +169,11 @@ def _request_to_hub(request: Mapping[str, Any]) -> dict[str, Any]:
     rest = {name: value for name, value in request.items() if name not in EXACT_FIELDS}
     if not is_exact(request):
         return rest
-    return {**rest, "exactly": {name: value for name, value in request.items() if name in EXACT_FIELDS}}
+    exactly = {name: value for name, value in request.items() if name in EXACT_FIELDS}
+    if exactly.get("tolerations") == []:
+        # The server's conversion appends one after the other, so that none are nil (pkg/apis/resource/v1beta1/conversion.go).
+        del exactly["tolerations"]
+    return {**rest, "exactly": exactly}
 
 
 def _request_from_hub(request: Mapping[str, Any]) -> dict[str, Any]:

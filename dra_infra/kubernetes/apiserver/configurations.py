@@ -18,6 +18,7 @@ from typing import Any
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceSelector, OpaqueDeviceConfiguration
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.limits import (
     MAX_COST,
     MAX_DRIVER_NAME,
@@ -29,6 +30,7 @@ from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.names import size
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
+    Printed,
     check_items,
     forbidden,
     invalid,
@@ -192,7 +194,7 @@ def check_fully_qualified(name: str, path: str, release: Release, *, covered: bo
         yield invalid(
             _RULE,
             path,
-            name,
+            _typed(name),
             "a fully qualified name must be a domain and a name separated by a slash",
             origin=_ORIGIN,
             covered=covered,
@@ -229,7 +231,12 @@ def _check_old(name: str, path: str) -> Iterator[FieldError]:
     """Check the attribute of a constraint as servers up to 1.34 do."""
     yield from _check_old_qualified(name, path)
     if name and "/" not in name:
-        yield invalid(_RULE, path, name, "must include a domain")
+        yield invalid(_RULE, path, _typed(name), "must include a domain")
+
+
+def _typed(name: str) -> object:
+    """A text of a type of its own, which the server prints as JSON."""
+    return name if is_marker(name) else Printed(go_json(name))
 
 
 def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:

@@ -185,21 +185,21 @@ def _check_resource_claim(
 ) -> Outcome:
     old = before.spec.devices if before is not None else None
     devices, dropped = drop_from_claim(record.spec.devices, "spec.devices", release, old)
+    kept = (
+        record.model_copy(update={"spec": record.spec.model_copy(update={"devices": devices})})
+        if devices is not record.spec.devices
+        else record
+    )
     errors = [*check_metadata(record.metadata, release, kind="ResourceClaim", is_new=before is None)]
     if before is None:
         errors += check_admin_access(devices, namespace_labels)
         errors += _check_devices(devices, "spec.devices", release, flat=flat)
     else:
         if not are_records_equal(devices, old):
-            errors.append(_immutable(record, release))
+            errors.append(_immutable(kept, release))
         if release.number < 35:
             errors += check_claim(devices, "spec.devices", release)
             errors += check_claim(devices, "spec.devices", release, stored=True)
-    kept = (
-        record.model_copy(update={"spec": record.spec.model_copy(update={"devices": devices})})
-        if dropped
-        else record
-    )
     return Outcome(kept, dropped, tuple(errors))
 
 
@@ -214,6 +214,9 @@ def _check_template(
     inner = record.spec
     old = before.spec.spec.devices if before is not None else None
     devices, dropped = drop_from_claim(inner.spec.devices, "spec.spec.devices", release, old)
+    if devices is not inner.spec.devices:
+        spec = inner.spec.model_copy(update={"devices": devices})
+        record = record.model_copy(update={"spec": inner.model_copy(update={"spec": spec})})
     errors = [*check_metadata(record.metadata, release, kind="ResourceClaimTemplate", is_new=before is None)]
     errors += check_template_metadata(inner.metadata, "spec.metadata", release)
     errors += _check_devices(devices, "spec.spec.devices", release, flat=flat)
@@ -224,9 +227,6 @@ def _check_template(
             errors.append(_immutable(record, release))
         if release.number < 35:
             errors += check_claim(devices, "spec.spec.devices", release, stored=True)
-    if dropped:
-        spec = inner.spec.model_copy(update={"devices": devices})
-        record = record.model_copy(update={"spec": inner.model_copy(update={"spec": spec})})
     return Outcome(record, dropped, tuple(errors))
 
 

@@ -203,6 +203,18 @@ _BARE: Sequence[_Change] = (
     ("empty derived attributes", (*_REQUEST, "derivedAttributes"), []),
     ("empty requests of config", (*_DEVICES, "config", 0, "requests"), []),
     ("null constraints", (*_DEVICES, "constraints"), None),
+    # With another change, the server prints the whole spec, in which its gates and conversions show.
+    (
+        "empty lists and a count",
+        _REQUEST,
+        {"deviceClassName": "gpu.example.com", "count": 3, "selectors": []},
+    ),
+    (
+        "empty gated lists and a count",
+        _REQUEST,
+        {"deviceClassName": "gpu.example.com", "count": 3, "tolerations": [], "derivedAttributes": []},
+    ),
+    ("a name that JSON escapes", (*_DEVICES, "constraints"), [{"matchAttribute": "a && b <c>"}]),
     # What is given by pointer is there when it is false, empty or zero.
     ("no admin access", (*_REQUEST, "adminAccess"), False),
     ("empty capacity", (*_REQUEST, "capacity"), {}),
