@@ -82,7 +82,9 @@ def check_template_metadata(metadata: ObjectMeta, path: str, release: Release) -
     """Check the metadata inside a claim template, which takes labels and annotations only."""
     yield from check_annotations(metadata.annotations, f"{path}.annotations", release)
     yield from check_labels(metadata.labels, f"{path}.labels", release)
-    for field, name in _TEMPLATE_FIELDS.items():
+    # Most templates have none of these fields.
+    given = metadata.model_fields_set
+    for field, name in _TEMPLATE_FIELDS.items() if given else ():
         # A list or a pointer is set if it is there, even with nothing in it (validateFieldAllowList).
         if getattr(metadata, field) not in _NOT_SET.get(field, (None,)):
             yield forbidden("template.metadata", f"{path}.{name}", "cannot be set")
