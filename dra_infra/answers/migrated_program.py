@@ -19,6 +19,7 @@ from dra_infra.program_writing.kubernetes_classes import stem_of
 from dra_infra.program_writing.program import write_program
 from dra_infra.review.replacement import find_immutable_fields, find_replacing_fields
 from dra_infra.sources.cluster_objects import GIVES_WAY, find_writers, managers_of, without_written
+from dra_infra.target import ClusterTarget
 
 _TAKEN_OVER: Final = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate")
 """Kinds that components make."""
@@ -54,6 +55,7 @@ def program_of(
     running: Iterable[Mapping[str, Any]] = (),
     kubernetes: str | None = None,
     urns: Sequence[str] = (),
+    target: ClusterTarget | None = None,
 ) -> MigratedProgram:
     """The program of what a migration made; objects that were taken out are not in it.
 
@@ -63,6 +65,7 @@ def program_of(
         running: Objects of the cluster. Components take over those that are the same there.
         kubernetes: The minor that the program is for, where one is named.
         urns: The resource that makes each in a program of the input, whose name it keeps.
+        target: The cluster that must not refuse any of them; None checks none.
     """
     rows = [
         (index, each)
@@ -117,7 +120,7 @@ def program_of(
     held = {index: read.get(index) or existing[index] for index in sorted(imported)}
     notes = _find_notes(program.components, objects, taken, held)
     notes += [_IN_ITS_STACK] if names else []
-    return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects))
+    return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects, target))
 
 
 def _find_notes(

@@ -43,7 +43,7 @@ from dra_infra.provenance import Provenance
 from dra_infra.review.placement_report import describe
 from dra_infra.sources.cluster_objects import find_beside, is_without_devices, runs_once
 from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
-from dra_infra.sources.patches import is_no_object, migrate_sources, title_of
+from dra_infra.sources.patches import is_no_object, is_part, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, mark_unwritten, rewrite_files
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
@@ -458,7 +458,8 @@ def _write(
         replace(each, manifest=None) if index in gone else each for index, each in enumerate(migrated)
     ]
     urns = [each.urn for each in sources]
-    program = program_of(in_program, [each.manifest for each in sources], running, kubernetes, urns)
+    given = [each.manifest for each in sources]
+    program = program_of(in_program, given, running, kubernetes, urns, question.target)
     # The program leaves these objects out, and the report still lists them.
     both = zip(program.migrated, migrated, strict=True)
     result = [replace(made, manifest=each.manifest) for made, each in both]
@@ -469,6 +470,11 @@ def _write(
         for number, word, which in absent
         if number
     ]
+    for index in sorted(others):
+        manifest = sources[index].manifest
+        if not (is_no_object(manifest) or migrated[index].remarks or migrated[index].manifest is None):
+            why = is_part(manifest) or "nobody applies it as it is"
+            notes.append(f"{title_of(sources[index])} is not in it: {why}")
     if once:
         names = join_words(reference_to(sources[index].manifest) for index in sorted(once))
         notes.append(f"not in it, for Pulumi would replace what runs: {names}; a program can make the next")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dra_infra.advice.made_up_names import WrittenNames
+from dra_infra.advice.program import check_program
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.kubernetes.api.manifests import AUTONAMED, holds_marker, is_marker, is_name_made_up, mapping
@@ -13,6 +14,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.claims import with_server_defaults
 from dra_infra.program_writing.kubernetes_classes import find_misfits, is_typed, stem_of
+from dra_infra.target import ClusterTarget
 
 _SECONDS = 300.0
 
@@ -35,12 +37,15 @@ def _why_not(manifest: Mapping[str, Any]) -> str:
     return f"{' and '.join(paths[:3])} is of another type in the class of its kind" if paths else ""
 
 
-def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """Runs the source of a program as `synth` does: `not-in-program` for each of *objects* that it does not make.
+def check_program_text(
+    text: str, objects: Sequence[Mapping[str, Any]], target: ClusterTarget | None = None
+) -> list[Problem]:
+    """Runs the source of a program as `synth` does: `not-in-program` for each of *objects* that it does not make or refuses.
 
     Args:
         text: Source of `__main__.py`.
         objects: What it has to make; claims may have the defaults that a server fills in.
+        target: The cluster whose rules `synth` checks; None checks none.
     """
 
     def program() -> None:
@@ -54,6 +59,10 @@ def check_program_text(text: str, objects: Sequence[Mapping[str, Any]]) -> list[
     except (ProgramError, SyntaxError, RecursionError, MemoryError) as error:
         why = error.problems[0].message if isinstance(error, ProgramError) else str(error)
         return [_problem("program", f"the program does not run: {why:.300}")]
+    judged = check_program(made, target=target) if target is not None else ()
+    if errors := [each for each in judged if each.severity == "error"]:
+        # Of a program that `synth` refuses `pulumi up` makes a part.
+        return [_problem(each.path, f"`dra-infra synth` refuses it: {each.message}") for each in errors]
     names = _made_up_names([each.manifest for each in made.objects])
     left = [_comparable(each.manifest, names) for each in made.objects]
     return [

@@ -306,6 +306,45 @@ def test_the_page_shows_what_is_printed(folder: Path):
     assert rest[:end] == shown, "run `make golden`, and read what it wrote"
 
 
+PART = """
+apiVersion: v1
+kind: Pod
+metadata: {name: executor, namespace: a}
+spec:
+  containers:
+  - name: spark-kubernetes-executor
+  tolerations: [{key: nvidia.com/gpu, operator: Exists}]
+"""
+REFUSED = {
+    "an old version": "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata: {name: a, namespace: d}\n"
+    "spec: {resourceClassName: nobodys}\n",
+    "a claim without a class": "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a, namespace: d}\n"
+    "spec: {devices: {requests: [{name: gpu, exactly: {count: 1}}]}}\n",
+    "an attribute that no driver has": "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\n"
+    'spec: {selectors: [{cel: {expression: "device.driver =="}}]}\n',
+    "a pod that names nothing": "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: d}\nspec:\n"
+    "  resourceClaims: [{name: gpu}]\n  containers: [{name: c, image: x}]\n",
+    "a key of a class that is none": "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: A_B}\nspec: {}\n",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_program_that_synth_refuses_is_not_written(folder: Path, name: str):
+    (folder / "serve.yaml").write_text(REFUSED[name])
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 1
+    assert "`dra-infra synth` refuses it: " in done.stderr
+    assert "[not-in-program]" in done.stderr
+    assert not (folder / "infra").exists()
+
+
+def test_a_part_of_an_object_is_named_where_it_is_not_in_the_program(folder: Path):
+    (folder / "serve.yaml").write_text(PART)
+    done = migrate(folder, *PROGRAM)
+    assert done.returncode == 0
+    assert "Pod a/executor is not in it: spec.containers[0] has no image\n" in done.stderr
+
+
 def test_what_has_no_kind_is_told_and_no_program_is_written(folder: Path):
     (folder / "serve.yaml").write_text("apiVersion: v1\nmetadata: {name: odd}\n")
     done = migrate(folder, *PROGRAM)
