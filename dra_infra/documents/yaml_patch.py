@@ -162,7 +162,8 @@ class _Patch:
             if key in keys:
                 before = key
             elif key not in old or not _is_same(old[key], value):
-                at = self._line_end(keys[before][1].end)
+                # Comments below that are further in are of what is there.
+                at = self._tail(self._line_end(keys[before][1].end), indent)
                 lines = " " * indent + self._entry(key, value, indent)
                 lead = "" if self._text[at - 1 : at] == "\n" else "\n"
                 added[at] = added.get(at, lead) + lines
@@ -267,7 +268,7 @@ class _Patch:
     def _comments(self, node: _Node) -> list[str]:
         """The comments between the brackets of a value."""
         is_collection = node.keys is not None or node.items is not None
-        return _find_comments(self._text[node.start : node.end]) if is_collection else []
+        return find_comments(self._text[node.start : node.end]) if is_collection else []
 
     def _anew(self, start: int, value: _Node, lines: str) -> _Edit:
         """The lines of a key or an item in place of what is there; a comment behind a value of one line stays."""
@@ -354,8 +355,8 @@ class _Patch:
         return len(self._text) if found < 0 else found + 1
 
 
-def _find_comments(text: str) -> list[str]:
-    """The comments in a value between brackets: each # that is in none of its tokens, with what is behind it."""
+def find_comments(text: str) -> list[str]:
+    """The comments in YAML: each # that is in none of its tokens, with what is behind it."""
     found: list[str] = []
     position = 0
     for token in yaml.scan(text, Loader=yaml.CSafeLoader) if "#" in text and "\n" in text else ():

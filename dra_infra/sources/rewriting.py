@@ -6,6 +6,7 @@ import difflib
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
-from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
+from dra_infra.documents.yaml_patch import NotPatchedError, find_comments, patch_document
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.manifests import holds_marker
 from dra_infra.migration.outcomes import Migrated, Remark
@@ -54,11 +55,13 @@ class Rewritten(NamedTuple):
             way.
         kept: Lines, from 0 on, of documents that stay as they are though objects of theirs change, for what follows
             them before the next `---` is not YAML.
+        dropped: Lines, from 0 on, of documents with the number of their comments that are left out.
     """
 
     text: str
     anew: tuple[tuple[int, str], ...] = ()
     kept: tuple[int, ...] = ()
+    dropped: tuple[tuple[int, int], ...] = ()
 
 
 def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
@@ -77,6 +80,7 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
     parts: list[str] = []
     anew: list[tuple[int, str]] = []
     kept: list[int] = []
+    dropped: list[tuple[int, int]] = []
     position = 0
     groups = list(by_document.values())
     for of_document, following in zip(groups, [*groups[1:], []], strict=True):
@@ -95,7 +99,7 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
             parts.append(document.text if stays else _rewrite_json(document.text, of_document))
             continue
         try:
-            changed, why_anew = _rewrite_yaml(document.text, of_document)
+            changed, why_anew, left_out = _rewrite_yaml(document.text, of_document)
         except RefusedYamlError:
             parts.append(document.text)
             kept.append(document.first_line)
@@ -107,11 +111,15 @@ def rewrite(text: str, replacements: Sequence[Replacement]) -> Rewritten:
             parts.append(_last_comments(document.text))
         if why_anew:
             anew.append((document.first_line, why_anew))
-    return Rewritten("".join((*parts, text[position:])), tuple(anew), tuple(kept))
+        elif left_out:
+            dropped.append((document.first_line, left_out))
+    return Rewritten("".join((*parts, text[position:])), tuple(anew), tuple(kept), tuple(dropped))
 
 
-def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, str]:
-    """The text of a document, and why its comments are no longer there; empty where they are.
+def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, str, int]:
+    """The text of a document, why it is written anew, which is empty where it is not, and how many comments are left out.
+
+    Comments of lines that go stand above the first object that comes with it.
 
     Raises:
         RefusedYamlError: When something that is not YAML follows the document.
@@ -132,11 +140,26 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
         except NotPatchedError as error:
             changed = ("---\n" if text.startswith("---") else "") + write_manifest(new)
             why_anew = str(error)
-    for each in added:
+    left = [] if why_anew else _find_left_out(text, changed, is_gone=new is None)
+    for number, each in enumerate(added):
         break_before = "" if not changed or changed.endswith("\n") else "\n"
         separator = "---\n" if changed or text.startswith("---") else ""
-        changed += f"{break_before}{separator}{write_manifest(each)}"
-    return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew
+        comments = "" if number else "".join(f"{comment}\n" for comment in left)
+        changed += f"{break_before}{separator}{comments}{write_manifest(each)}"
+    return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew, 0 if added else len(left)
+
+
+def _find_left_out(before: str, after: str, *, is_gone: bool) -> list[str]:
+    """The comments of a text that its new form does not have; those below an object that goes are of the next one."""
+    left = Counter(find_comments(after))
+    before = before.removesuffix(_last_comments(before)) if is_gone else before
+    found: list[str] = []
+    for comment in find_comments(before):
+        if left[comment]:
+            left[comment] -= 1
+        else:
+            found.append(comment)
+    return found
 
 
 def _last_comments(text: str) -> str:
@@ -233,6 +256,10 @@ def rewrite_files(
         notes += [
             f"{Place(file=name, line=line + 1)}: written anew, without its comments: {why}"
             for line, why in rewritten.anew
+        ]
+        notes += [
+            f"{Place(file=name, line=line + 1)}: {count_of(number, 'comment')} of lines that go left out"
+            for line, number in rewritten.dropped
         ]
     return files, notes, kept
 
