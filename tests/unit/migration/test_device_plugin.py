@@ -32,6 +32,7 @@ ELSEWHERE = {
     "values-to-claims": "test_chart_values.py",
     "not-changed-in-place": "tests/unit/answers/test_replaced.py",
     "controller-too-old": "test_controllers.py",
+    "chart-not-read": "tests/unit/sources/test_chart_templates.py",
     "chart-too-old": "test_chart_releases.py",
     "values-need-template": "test_chart_values.py",
     "values-without-claims": "test_chart_values.py",

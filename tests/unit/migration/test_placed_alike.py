@@ -64,7 +64,7 @@ NOT_PLACED = {
     "intel": "the plugin is of another vendor, whose nodes are not made up here",
     "intel-labels": "the plugin is of another vendor, whose nodes are not made up here",
     "whole-beside-shares": "with its configuration the plugin of all nodes shares their GPUs",
-    "inference-service": "how many GPUs a model takes beside its limits is said by its runtime",
+    "inference-service-of-deployment": "how many GPUs a model takes beside its limits is said by its runtime",
     "nim-pipeline": NOT_OURS,
     "job-template": NOT_OURS,
     "disaggregated-set": NOT_OURS,
