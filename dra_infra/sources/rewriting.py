@@ -8,10 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
+from dra_infra.documents.json_patch import patch_json
 from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, find_comments, patch_document
@@ -170,8 +172,13 @@ def _last_comments(text: str) -> str:
 
 
 def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
-    new, added = _replace(json.loads(text), replacements)
+    data = json.loads(text)
+    new, added = _replace(data, replacements)
     found = re.search(r"\n([ \t]+)\"", text)
+    is_arranged = found and text.strip() != json.dumps(data, indent=found[1], ensure_ascii=False)
+    if is_arranged and new is not None and not _HALF.search(json.dumps([new, added], ensure_ascii=False)):
+        with suppress(NotPatchedError):
+            return _rewrite_arranged(text, data, new, added)
     objects = [each for each in (new, *added) if each is not None]
     # What reads JSON takes one value, so several objects are one list.
     put = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
@@ -179,6 +186,22 @@ def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
     written = written.replace("\n", "\r\n") if "\r\n" in text else written
     # Half of a surrogate pair is an escape again: no file could hold it.
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
+
+
+def _rewrite_arranged(text: str, data: Any, new: Any, added: Sequence[Mapping[str, Any]]) -> str:
+    """JSON whose lines somebody arranged, with only those changed that have to; objects that come with it stand on a line each.
+
+    Raises:
+        NotPatchedError: The text cannot be changed in place.
+    """
+    break_ = "\r\n" if "\r\n" in text else "\n"
+    changed = patch_json(text, data, new)
+    if not added:
+        return changed
+    body = changed.strip()
+    lead, end = changed[: changed.index(body)], changed[changed.index(body) + len(body) :]
+    items = f",{break_}".join((body, *(json.dumps(each, ensure_ascii=False) for each in added)))
+    return f'{lead}{{"apiVersion": "v1", "kind": "List", "items": [{break_}{items}{break_}]}}{end}'
 
 
 def _replace(data: Any, replacements: Sequence[Replacement]) -> tuple[Any, list[Mapping[str, Any]]]:

@@ -182,3 +182,26 @@ def test_half_of_a_surrogate_pair_stays_an_escape_in_what_is_no_object(tmp_path:
     changed = rewrite(text, [renamed(first, "three")]).text
     assert '["\\ud800", "\U0001f600"]' in changed
     assert changed.encode()
+
+
+ARRANGED = """{
+  "apiVersion": "v1", "kind": "ConfigMap",
+  "metadata": {"name": "a", "labels": {"app": "a"}},
+  "data": {"x": "1",
+           "y": "2"}
+}
+"""
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_arranged_json_keeps_its_lines(tmp_path: Path, line_end: str):
+    text = ARRANGED.replace("\n", line_end)
+    (tmp_path / "file.json").write_bytes(text.encode())
+    (only,) = read_sources([str(tmp_path / "file.json")], io.BytesIO())
+    assert isinstance(only, SourceObject)
+    changed = {**only.manifest, "data": {"x": "1", "y": "3"}}
+    assert rewrite(text, [Replacement(only, changed)]).text == text.replace('"2"', '"3"')
+    both = rewrite(text, [Replacement(only, changed, [NEW])]).text
+    assert json.loads(both)["items"] == [changed, NEW]
+    assert text.strip().replace('"2"', '"3"') in both
+    assert rewrite(text, [Replacement(only, None)]).text.strip() == ""
