@@ -438,7 +438,7 @@ def _write(
     # What is there twice would be made twice.
     problems = [replace(each, severity="error") if each.code == TWICE else each for each in problems]
     codes = {remark.code for each in migrated for remark in each.remarks}
-    if problems or NOT_WRITTEN in codes:
+    if any(each.severity == "error" for each in problems) or NOT_WRITTEN in codes:
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.answers.migrated_program import program_of
@@ -478,7 +478,7 @@ def _write(
     if once:
         names = join_words(reference_to(sources[index].manifest) for index in sorted(once))
         notes.append(f"not in it, for Pulumi would replace what runs: {names}; a program can make the next")
-    return _Written(result, program.problems, [*program.notes, *notes], program=program)
+    return _Written(result, [*problems, *program.problems], [*program.notes, *notes], program=program)
 
 
 def find_why_no_shares(target: ClusterTarget, driver: str) -> str:

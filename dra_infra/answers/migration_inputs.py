@@ -206,7 +206,7 @@ def read_inputs(paths: Sequence[str], stdin: BinaryIO, making: Making, unread: P
             problems = [*problems, *found]
             not_seen = [*not_seen, *hidden]
             continue
-        for each in read_sources([path], stdin):
+        for each in read_sources([path], stdin, keeps_last=True):
             if isinstance(each, Problem):
                 problems.append(each)
             else:

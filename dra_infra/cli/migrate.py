@@ -190,7 +190,7 @@ def _print_report(report: Report, plan: Plan | None, form: str) -> None:
 
 def _put_program(migration: Migration, output: Path | None, *, is_printed: bool) -> None:
     problems = migration.report.problems
-    if migration.program is None or problems:
+    if migration.program is None or any(each.severity == "error" for each in problems):
         lacks = "have objects twice" if migration.has_duplicates else "lack objects"
         say(f"no program was written, for it would {lacks}")
     elif output is not None:

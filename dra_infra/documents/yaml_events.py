@@ -161,18 +161,22 @@ class RefusedYamlError(Exception):
         self.column = column
 
 
-def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Document]:
+def read_documents(
+    text: str, *, budget: list[int] | None = None, repeated: list[RefusedYamlError] | None = None
+) -> Iterator[Document]:
     """Every document of *text*, empty ones as None.
 
     Args:
         text: YAML.
         budget: One number, how many values may still come; shared by texts that are parts of one.
+        repeated: Gets a refusal for each key that stands twice, of which the last one counts, as for kubectl; None refuses
+            the document.
 
     Raises:
         RefusedYamlError: `yaml-syntax`, `yaml-duplicate-key` or `yaml-too-large`; documents before have been given.
     """
     loader = yaml.CSafeLoader(text)
-    builder = _Builder(loader, budget if budget is not None else [MAX_NODES])
+    builder = _Builder(loader, budget if budget is not None else [MAX_NODES], repeated)
     try:
         while True:
             event: Any = loader.get_event()
@@ -199,9 +203,12 @@ def read_documents(text: str, *, budget: list[int] | None = None) -> Iterator[Do
 class _Builder:
     """Data from events; recursion ends at `MAX_DEPTH`."""
 
-    def __init__(self, loader: yaml.CSafeLoader, budget: list[int]) -> None:
+    def __init__(
+        self, loader: yaml.CSafeLoader, budget: list[int], repeated: list[RefusedYamlError] | None
+    ) -> None:
         self._next = loader.get_event
         self._budget = budget
+        self._repeated = repeated
         self.anchors: dict[str, tuple[Any, int]] = {}
 
     def build(self, event: Any, depth: int) -> Any:
@@ -273,20 +280,23 @@ class _Builder:
                 value = self.build(below, depth + 1)
             if key == _MERGE and event.implicit[0]:
                 merged += _mergeable(event, value)
-            elif key in mapping:
-                raise _refusal(
-                    event,
-                    "yaml-duplicate-key",
-                    f"key {key[:80]!r} is written twice in one mapping",
-                    "keep one of the two",
-                )
             else:
+                if key in mapping:
+                    self._repeat(event, key)
                 mapping[key] = value
             event = next_event()
         for each in merged:
             for key, value in each.items():
                 mapping.setdefault(key, value)
         return mapping
+
+    def _repeat(self, event: Any, key: str) -> None:
+        """Refuses a key that stands twice, or takes it down."""
+        message = f"key {key[:80]!r} is written twice in one mapping"
+        refusal = _refusal(event, "yaml-duplicate-key", message, "keep one of the two")
+        if self._repeated is None:
+            raise refusal
+        self._repeated.append(refusal)
 
 
 def key_of(event: Any) -> str:

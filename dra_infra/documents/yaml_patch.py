@@ -75,7 +75,8 @@ def patch_document(text: str, old: Any, new: Any) -> str:
         edits = list(_Patch(whole).changes(old, new))
         is_longer = whole is text or any(each.start == len(whole) for each in edits)
         patched = _apply(whole, edits)[: None if is_longer else -1]
-        again = [each.data for each in read_documents(patched)]
+        # Of a key that stands twice the last one counts, before and after.
+        again = [each.data for each in read_documents(patched, repeated=[])]
     except (RefusedYamlError, ValueError) as error:
         raise NotPatchedError(str(error)) from error
     if not _is_same(again, [new]):

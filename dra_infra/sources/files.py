@@ -12,14 +12,14 @@ import shlex
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from dra_infra.documents.json_texts import read_json
 from dra_infra.documents.yaml import MAX_BYTES, objects_in
-from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError
+from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 from dra_infra.documents.yaml_stream import (
     find_json_positions,
     find_positions,
@@ -41,6 +41,9 @@ NO_VERSION: Final = "api-version-missing"
 
 NOT_READ: Final = "program-not-read"
 """The code of a program among manifests: nobody knows what it makes."""
+
+REPEATED: Final = "yaml-duplicate-key"
+"""The code of a key that one mapping has twice."""
 
 TWICE: Final = "duplicate-object"
 """The code of an object of which there is a copy."""
@@ -164,12 +167,16 @@ class SourceObject:
         return Place(file=self.file, line=line, column=column)
 
 
-def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject | Problem]:
+def read_sources(
+    paths: Sequence[str], stdin: BinaryIO, *, keeps_last: bool = False
+) -> Iterator[SourceObject | Problem]:
     """Every object in *paths*, in order, with a problem for each thing that cannot be read.
 
     Args:
         paths: Files, folders (their YAML and JSON files, sorted, hidden ones passed over), or `-` for *stdin*.
         stdin: Standard input.
+        keeps_last: Whether the last of two equal keys of YAML counts, with a warning, as kubectl takes it; else the
+            document is refused.
     """
     for path in paths:
         if path == "-":
@@ -184,12 +191,12 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[SourceObject
                 hint = "look at what the command before the pipe printed on standard error"
                 yield _problem("-", NOTHING_CHECKED, "standard input is empty", hint)
                 continue
-            yield from _read_bytes("-", data)
+            yield from _read_bytes("-", data, keeps_last=keeps_last)
         else:
-            yield from _read_path(Path(path))
+            yield from _read_path(Path(path), keeps_last=keeps_last)
 
 
-def _read_path(path: Path) -> Iterator[SourceObject | Problem]:
+def _read_path(path: Path, *, keeps_last: bool) -> Iterator[SourceObject | Problem]:
     """Yield what a file holds, or the files of a folder; of each chart in a folder one problem for all of its templates."""
     charts: Counter[Path] = Counter()
     for file in files_in(path):
@@ -198,7 +205,7 @@ def _read_path(path: Path) -> Iterator[SourceObject | Problem]:
         elif file != path and (chart := find_chart(file)) is not None:
             charts[chart] += 1
         else:
-            yield from _read_file(file)
+            yield from _read_file(file, keeps_last=keeps_last)
     yield from describe_charts(charts)
 
 
@@ -244,7 +251,7 @@ def files_in(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[Path 
         yield _problem(str(path), "file-unreadable", "the folder holds no YAML or JSON file", "name a file")
 
 
-def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
+def _read_file(path: Path, *, keeps_last: bool = False) -> Iterator[SourceObject | Problem]:
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -255,7 +262,7 @@ def _read_file(path: Path) -> Iterator[SourceObject | Problem]:
         hint = _LOCKED if isinstance(error, PermissionError) else _meant(path)
         yield _problem(str(path), "file-unreadable", error.strerror or str(error), hint)
         return
-    yield from _read_bytes(str(path), data)
+    yield from _read_bytes(str(path), data, keeps_last=keeps_last)
 
 
 def _meant(path: Path) -> str:
@@ -281,7 +288,7 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
+def _read_bytes(file: str, data: bytes, *, keeps_last: bool = False) -> Iterator[SourceObject | Problem]:
     if language := _LANGUAGES.get(Path(file).suffix):
         hint = _AS_PROGRAM.format(folder=Path(file).parent.as_posix()) if file.endswith(".py") else _RENDERED
         yield _problem(file, NOT_READ, f"is {language}, and what it makes is not in its text", hint)
@@ -303,7 +310,8 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
     text = whole.removeprefix("\ufeff")
     is_json = file.endswith((".json", ".jsonl", ".ndjson")) or _LIKE_JSON.match(text)
     refused = 0
-    for found in _read_json_documents(file, text, whole) if is_json else _read_yaml(file, text, whole):
+    of_yaml = partial(_read_yaml, keeps_last=keeps_last)
+    for found in _read_json_documents(file, text, whole) if is_json else of_yaml(file, text, whole):
         yield found
         refused += isinstance(found, Problem)
         if refused == MAX_REFUSED:
@@ -311,14 +319,39 @@ def _read_bytes(file: str, data: bytes) -> Iterator[SourceObject | Problem]:
 
 
 def _read_yaml(
-    file: str, text: str, whole: str, first_line: int = 0, budget: list[int] | None = None
+    file: str,
+    text: str,
+    whole: str,
+    first_line: int = 0,
+    budget: list[int] | None = None,
+    *,
+    keeps_last: bool = False,
 ) -> Iterator[SourceObject | Problem]:
     for part in read_parts(text, budget):
         line = first_line + part.line
+        source = SourceText(file, text[part.start : part.end], line, whole=whole)
         if isinstance(part.data, RefusedYamlError):
-            yield _refused(file, part.data, line)
+            is_repeated = keeps_last and part.data.code == REPEATED
+            yield from _read_repeated(source) if is_repeated else (_refused(file, part.data, line),)
         else:
-            yield from _opened(part.data, SourceText(file, text[part.start : part.end], line, whole=whole))
+            yield from _opened(part.data, source)
+
+
+def _read_repeated(source: SourceText) -> Iterator[SourceObject | Problem]:
+    """A document of YAML in which keys stand twice, with a warning for each."""
+    repeated: list[RefusedYamlError] = []
+    try:
+        documents = [each.data for each in read_documents(source.text, repeated=repeated)]
+    except RefusedYamlError as error:
+        yield _refused(source.file, error, source.first_line)
+        return
+    for each in repeated:
+        told = _refused(source.file, each, source.first_line)
+        yield replace(
+            told, severity="warning", message=f"{told.message}; the last one counts, as for kubectl"
+        )
+    for data in documents:
+        yield from _opened(data, source)
 
 
 def _read_json_documents(file: str, text: str, whole: str) -> Iterator[SourceObject | Problem]:

@@ -128,7 +128,7 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
     """
     is_dos = "\r\n" in text
     text = text.replace("\r\n", "\n") if is_dos else text
-    (data,) = [each.data for each in read_documents(text)]
+    (data,) = [each.data for each in read_documents(text, repeated=[])]
     new, added = _replace(data, replacements)
     changed = text
     why_anew = ""

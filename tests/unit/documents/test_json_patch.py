@@ -73,7 +73,7 @@ def test_a_new_key_stands_on_a_line_of_its_own_where_the_last_one_does():
     assert '        "g": "y",\n        "h": "z"},\n  "k": 1\n}' in patch_json(TEXT, DATA, new)
 
 
-@pytest.mark.parametrize("text", ['{"a": ', "", "{,}"])
+@pytest.mark.parametrize("text", ['{"a": ', ""])
 def test_what_cannot_be_changed_in_place_is_refused(text: str):
     with pytest.raises(NotPatchedError):
         patch_json(text, {"a": 2}, {"b": 1})
