@@ -42,7 +42,7 @@ from dra_infra.program_objects import NotSeen
 from dra_infra.provenance import Provenance
 from dra_infra.review.placement_report import describe
 from dra_infra.sources.cluster_objects import find_beside, is_without_devices, runs_once
-from dra_infra.sources.files import TWICE, UNANSWERED, SourceObject
+from dra_infra.sources.files import REPEATED, TWICE, UNANSWERED, SourceObject
 from dra_infra.sources.patches import is_no_object, is_part, migrate_sources, title_of
 from dra_infra.sources.rewriting import NOT_WRITTEN, ChangedFile, mark_unwritten, rewrite_files
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
@@ -438,7 +438,8 @@ def _write(
     # What is there twice would be made twice.
     problems = [replace(each, severity="error") if each.code == TWICE else each for each in problems]
     codes = {remark.code for each in migrated for remark in each.remarks}
-    if any(each.severity == "error" for each in problems) or NOT_WRITTEN in codes:
+    # A key that stands twice is read all the same; of all else something is missing.
+    if any(each.code != REPEATED for each in problems) or NOT_WRITTEN in codes:
         return _Written(migrated, problems, [])
     # Loads the components, which the other forms do without.
     from dra_infra.answers.migrated_program import program_of

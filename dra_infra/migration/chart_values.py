@@ -64,6 +64,9 @@ _GROUPS: Final = ("head", "resources"), ("worker", "resources")
 """The same of KubeRay's chart, which other values have too: they count at the top, and below the name of a chart with a head."""
 
 
+_FIRST: Final = frozenset(path[0] for path in (*_CHARTS, *_GROUPS))
+
+
 def is_values(document: Mapping[str, Any]) -> bool:
     """Checks that a document is no object, and is of a chart that is known or asks for devices."""
     if document.get("apiVersion") or document.get("kind"):
@@ -187,6 +190,9 @@ def find_elsewhere(
 
 def _is_of_chart(value: Mapping[str, Any], *, is_text: bool) -> bool:
     """Check that a mapping has values of a chart at its top; in fields of an object, resources by name are found without."""
+    # Nearly all of an object is no such mapping.
+    if _FIRST.isdisjoint(value):
+        return False
     known = (*_CHARTS, *(_GROUPS if is_text else ()))
     return any(isinstance(value_at(value, *path), Mapping) for path in known)
 
