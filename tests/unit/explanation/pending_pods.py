@@ -208,7 +208,8 @@ def answer(row: PendingPod, objects: Iterable[Object], folder: Path, *, as_json:
             kubeconfig=None,
             context=None,
             is_deep=row.is_deep,
-            as_json=as_json,
+            request_timeout=1.0,
+            form="json" if as_json else "text",
         )
     return told.getvalue()
 

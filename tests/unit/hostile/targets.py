@@ -147,7 +147,8 @@ def read_cluster(data: bytes, folder: Path) -> None:
             timeout=_SHORT,
             is_deep=False,
             kinds=None,
-            as_json=True,
+            form="json",
+            request_timeout=_SHORT,
         )
 
 
@@ -339,7 +340,8 @@ def _explained(reader: Reader) -> None:
             timeout=_SHORT,
             is_deep=False,
             kinds=None,
-            as_json=False,
+            form="text",
+            request_timeout=_SHORT,
         )
     finally:
         asking.open_reader = original
@@ -405,7 +407,6 @@ _MIGRATION: Final[Mapping[str, Any]] = {
     "stack": None,
     "config": {},
     "timeout": 60.0,
-    "as_json": False,
 }
 """Arguments of `migrate`."""
 
