@@ -175,10 +175,12 @@ def _rewrite_json(text: str, replacements: Sequence[Replacement]) -> str:
     data = json.loads(text)
     new, added = _replace(data, replacements)
     found = re.search(r"\n([ \t]+)\"", text)
-    is_arranged = found and text.strip() != json.dumps(data, indent=found[1], ensure_ascii=False)
+    plain = text.replace("\r\n", "\n")
+    is_arranged = found and plain.strip() != json.dumps(data, indent=found[1], ensure_ascii=False)
     if is_arranged and new is not None and not _HALF.search(json.dumps([new, added], ensure_ascii=False)):
         with suppress(NotPatchedError):
-            return _rewrite_arranged(text, data, new, added)
+            arranged = _rewrite_arranged(plain, data, new, added)
+            return arranged.replace("\n", "\r\n") if "\r\n" in text else arranged
     objects = [each for each in (new, *added) if each is not None]
     # What reads JSON takes one value, so several objects are one list.
     put = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
@@ -194,14 +196,13 @@ def _rewrite_arranged(text: str, data: Any, new: Any, added: Sequence[Mapping[st
     Raises:
         NotPatchedError: The text cannot be changed in place.
     """
-    break_ = "\r\n" if "\r\n" in text else "\n"
     changed = patch_json(text, data, new)
     if not added:
         return changed
     body = changed.strip()
     lead, end = changed[: changed.index(body)], changed[changed.index(body) + len(body) :]
-    items = f",{break_}".join((body, *(json.dumps(each, ensure_ascii=False) for each in added)))
-    return f'{lead}{{"apiVersion": "v1", "kind": "List", "items": [{break_}{items}{break_}]}}{end}'
+    items = ",\n".join((body, *(json.dumps(each, ensure_ascii=False) for each in added)))
+    return f'{lead}{{"apiVersion": "v1", "kind": "List", "items": [\n{items}\n]}}{end}'
 
 
 def _replace(data: Any, replacements: Sequence[Replacement]) -> tuple[Any, list[Mapping[str, Any]]]:
