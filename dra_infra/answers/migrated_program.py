@@ -94,9 +94,7 @@ def program_of(
     taken = [number for number, obstacle in obstacles.items() if not obstacle]
     imported |= read.keys() - changed.keys() | set(taken)
     for number in taken:
-        metadata = mapping(objects[number].get("metadata"))
-        annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
-        objects[number] = {**objects[number], "metadata": {**metadata, "annotations": annotations}}
+        objects[number] = _forced(objects[number])
     names = {
         number: urns[index].split("::", 3)[-1]
         for number, (index, each) in enumerate(rows)
@@ -121,6 +119,13 @@ def program_of(
     notes = _find_notes(program.components, objects, taken, held)
     notes += [_IN_ITS_STACK] if names else []
     return MigratedProgram(program.text, result, notes, check_program_text(program.text, objects, target))
+
+
+def _forced(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object that Pulumi applies although other field managers have its fields."""
+    metadata = mapping(manifest.get("metadata"))
+    annotations = {**mapping(metadata.get("annotations")), FORCE: "true"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _find_notes(
