@@ -103,8 +103,8 @@ def _find_in_claim(
     for index, request in enumerate(claim.requests or ()):
         at = f"{path}.requests[{index}]"
         ladder = request.first_available or ()
-        if ladder:
-            yield _LADDER, f"{at}.firstAvailable"
+        if request.first_available is not None:
+            yield _LADDER, f"{at}.firstAvailable" if ladder else ""
         leaves: list[tuple[str, ExactDeviceRequest | DeviceSubRequest]] = [
             (f"{at}.firstAvailable[{position}]", sub)
             for position, sub in enumerate(() if without_ladders else ladder)
@@ -117,8 +117,7 @@ def _find_in_claim(
                 for field, gate in _LEAF_GATES.items()
                 if _is_there(getattr(leaf, field, None))
             )
-            if leaf.derived_attributes == []:
-                yield _LEAF_GATES["derived_attributes"], ""
+            yield from ((gate, "") for field, gate in _LEAF_GATES.items() if getattr(leaf, field, None) == [])
     for index, constraint in enumerate(claim.constraints or ()):
         if constraint.distinct_attribute is not None:
             yield "DRAConsumableCapacity", f"{path}.constraints[{index}].distinctAttribute"
