@@ -154,13 +154,14 @@ def test_validate(form: str, manifests: Path, loot: Loot, haul: Haul):
 @pytest.mark.parametrize("form", ["text", "markdown", "json", "html", "sarif", "junit"])
 def test_review(form: str, manifests: Path, workloads: Path, loot: Loot, haul: Haul):
     arguments = ["--base-path", workloads, "--fleet", "hgx-h100 x 1", "--format", form]
-    files = [] if form == "text" else [f"--{form}", manifests.parent / "report"]
-    code, said = run("review", manifests, *arguments, *files, cwd=manifests.parent)
+    ending = {"text": "txt", "markdown": "md", "junit": "xml"}.get(form, form)
+    file = manifests.parent / f"report.{ending}"
+    code, said = run("review", manifests, *arguments, "--output", file, cwd=manifests.parent)
     assert code == 1
     haul.take(f"review as {form}", said)
     haul.tell()
-    if files:
-        report = (manifests.parent / "report").read_text("utf-8")
+    if form != "text":
+        report = file.read_text("utf-8")
         assert all(text[:3] in report for text in STRINGS[:5])
         loot.add_if(hidden_in(report), f"{len(hidden_in(report))} characters in the file of {form}")
         if form in ("json", "sarif"):

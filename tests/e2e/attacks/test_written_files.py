@@ -100,14 +100,21 @@ def judge(loot: Loot, victim: Path, answer: tuple[int, str], *, link: str, code:
     [
         ("--html", "deep/er/out", False),
         ("--html", "out", True),
-        *((option, "out", False) for option in ("--json", "--markdown", "--sarif", "--junit")),
+        *((option, "out", False) for option in ("--markdown", "--sarif", "--junit")),
+        *((f"--output={ending}", "out", False) for ending in ("html", "json", "md", "sarif", "txt", "xml")),
     ],
 )
 def test_a_report_of_a_review_goes_through_a_link(
     repository: Path, victim: Path, loot: Loot, option: str, link: str, *, is_absolute: bool
 ):
-    file = (repository if is_absolute else Path()) / link / "report"
+    option, _, ending = option.partition("=")
+    file = (repository if is_absolute else Path()) / link / (f"report.{ending}" if ending else "report")
+    mine = victim / file.name
+    mine.write_text(PRECIOUS)
     answer = run("review", "k", "--base-path", "base", option, file, folder=repository)
+    loot.add_if(mine.read_text() != PRECIOUS, f"{mine.name} outside of the repository")
+    if ending:
+        mine.unlink()
     judge(loot, victim, answer, link=link, code="report-not-written")
 
 
