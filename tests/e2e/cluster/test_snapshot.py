@@ -59,7 +59,7 @@ def answers(snapshot: Snapshot) -> tuple[Any, Any]:
 
 
 def taken(dra_infra: Run, kubeconfig: Path, *more: str) -> str:
-    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "-o", "-", *more)
+    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "--output", "-", *more)
     assert said.code == 0, said.err
     return said.out
 
@@ -88,7 +88,7 @@ def test_a_snapshot_gives_the_placement_that_the_live_objects_give(
 def test_the_right_to_list_is_enough_for_the_same_file(
     plane: ControlPlane, lister: Path, dra_infra: Run, tmp_path: Path
 ) -> None:
-    said = dra_infra("snapshot", "--kubeconfig", lister, "-o", "cluster.yaml")
+    said = dra_infra("snapshot", "--kubeconfig", lister, "--output", "cluster.yaml")
     assert said.code == 0
     assert "cluster-forbidden" not in said.err
     assert "wrote cluster.yaml" in said.err
@@ -118,7 +118,7 @@ def test_what_may_not_be_listed_is_said_with_the_rule_and_the_rest_is_there(
     kubeconfig = kubeconfig_of(
         rule([""], ["nodes"]), rule(["resource.k8s.io"], ["resourceslices", "deviceclasses"])
     )
-    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "-o", "-")
+    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "--output", "-")
     assert said.code == 0
     assert set(kinds_of(said.out)) == {"Node", "ResourceSlice", "DeviceClass"}
     assert "pods: pods may not be listed" in said.err
@@ -135,7 +135,7 @@ def test_rights_in_one_namespace_give_what_is_in_it(kubeconfig_of: Grant, dra_in
     kubeconfig = kubeconfig_of(
         rule([""], ["pods"]), rule(["resource.k8s.io"], ["resourceclaims"]), within=NAMESPACE
     )
-    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "--namespace", NAMESPACE, "-o", "-")
+    said = dra_infra("snapshot", "--kubeconfig", kubeconfig, "--namespace", NAMESPACE, "--output", "-")
     assert said.code == 0
     found = kinds_of(said.out)
     assert set(found) == {"Pod", "ResourceClaim"}
@@ -198,7 +198,7 @@ def test_a_server_of_another_minor_is_read_in_what_it_serves(
         from tools.cluster import create_fleet
 
         create_fleet(api, load_fleet("hgx-h100", kubernetes=minor).to_manifests())
-        said = dra_infra("snapshot", "--kubeconfig", plane.kubeconfig, "-o", "-")
+        said = dra_infra("snapshot", "--kubeconfig", plane.kubeconfig, "--output", "-")
     assert said.code == 0, said.err
     assert "cluster-forbidden" not in said.err
     fleet = load_snapshot([said.out]).fleet

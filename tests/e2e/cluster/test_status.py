@@ -78,7 +78,7 @@ def test_teams_hold_what_the_scheduler_gave_their_claims(
     assert found["free"][GPUS] <= found["published"][GPUS] - len(results)
 
     snapshot = tmp_path / "cluster.yaml"
-    assert dra_infra("snapshot", "--kubeconfig", lister, "-o", snapshot).code == 0
+    assert dra_infra("snapshot", "--kubeconfig", lister, "--output", snapshot).code == 0
     of_snapshot = dra_infra("status", "--by-team", "--snapshot", snapshot, "--namespace", NAMESPACE, "--json")
     assert json.loads(of_snapshot.out)["teams"] == [team]
 
