@@ -106,7 +106,16 @@ class Reviewed:
         """Run the command, with the engine."""
         report = self.stack.directory.parent / "review.json"
         report.unlink(missing_ok=True)
-        command = ["review", "--engine", "--stack", self.stack.name, "--fleet", FLEET, "--output", str(report)]
+        command = [
+            "review",
+            "--engine",
+            "--stack",
+            self.stack.name,
+            "--fleet",
+            FLEET,
+            "--output",
+            str(report),
+        ]
         done = subprocess.run(
             [sys.executable, "-P", "-c", MAIN, *command, *arguments],
             cwd=self.stack.directory,
