@@ -34,8 +34,8 @@ NODE_CLASS: Final = "EC2NodeClass"
 """A kind that says of the nodes of Karpenter's pools what these do not; alone it is no fleet."""
 OWN_KEYS: Final = ("name", "labels", "taints", "allocatable")
 """Keys of an entry of a file that tell of its nodes, beside hardware and driver."""
-_LONGEST_TERM_FILE: Final = 2**16
-"""Bytes; a longer file has no list of terms."""
+_LONGEST_TERMS: Final = 2**16
+"""Characters; a longer file has no list of terms."""
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -210,22 +210,25 @@ class _Contents:
 
 def read_fleet_file(
     path: str, is_pool: Callable[[Mapping[str, Any]], bool]
-) -> tuple[Fleet, list[Mapping[str, Any]]] | dict[str, Any]:
-    """Read a fleet from a file; objects of other kinds are counted in the notes, for nothing is placed by them.
+) -> tuple[Fleet, list[Mapping[str, Any]]] | dict[str, Any] | str:
+    """Read a fleet from a file, once, for it may be a pipe; objects of other kinds are counted in the notes, for nothing is placed by them.
 
     Args:
         path: The file.
         is_pool: Which objects describe node pools, or their nodes.
 
     Returns:
-        The fleet of a file of Kubernetes objects and those of its node pools, or the document of a file with groups of
-        nodes or node pools.
+        The fleet of a file of Kubernetes objects and those of its node pools, the document of a file with groups of
+        nodes or node pools, or the terms of a file that lists these, with commas between them.
 
     Raises:
         FleetError: `fleet-unreadable` when the file cannot be read or is not YAML, `fleet-object` for each object that
             is malformed, of a version that is not read, or twice in the file.
     """
-    documents = _read(path)
+    text = _read(path)
+    if terms := _find_terms(text):
+        return terms
+    documents = _parse(text, path)
     first = documents[0] if len(documents) == 1 else {}
     # eksctl calls its groups so too, in an object that has a kind.
     if "kind" not in first and not first.keys().isdisjoint((TOP_KEY, POOLS_KEY)):
@@ -254,32 +257,6 @@ def read_fleet_file(
         ),
     )
     return fleet, contents.pools
-
-
-def read_term_file(path: str) -> str:
-    """Return the terms of a file that has one on each line, as a text or as a YAML list, with commas between them.
-
-    Args:
-        path: The file.
-
-    Returns:
-        An empty text for any other file, and for one that cannot be read.
-    """
-    try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(_LONGEST_TERM_FILE + 1).decode()
-    except (OSError, ValueError):
-        return ""
-    lines = [
-        line.partition("#")[0].strip().removeprefix("- ").strip().strip("\"'")
-        for line in content.splitlines()
-    ]
-    terms = [line.rstrip(",") for line in lines if line and line != "---"]
-    # Objects and described groups have colons or braces, and names begin with a letter.
-    is_terms = len(content) <= _LONGEST_TERM_FILE and all(
-        each[0].isalpha() and not set(":{}[]") & set(each) for each in terms
-    )
-    return ", ".join(terms) if is_terms else ""
 
 
 def gather_fleet(manifests: Iterable[Mapping[str, Any]], name: str) -> Fleet:
@@ -318,11 +295,25 @@ def _as_fleet(contents: _Contents, name: str, notes: Iterable[str] = ()) -> Flee
     )
 
 
-def _read(path: str) -> tuple[dict[str, Any], ...]:
+def _find_terms(text: str) -> str:
+    """Return the terms of a file that has one on each line, as text or as a YAML list; empty for any other file.
+
+    Objects and described groups have colons or braces, and names begin with a letter.
+    """
+    if len(text) > _LONGEST_TERMS:
+        return ""
+    lines = [
+        line.partition("#")[0].strip().removeprefix("- ").strip().strip("\"'") for line in text.splitlines()
+    ]
+    terms = [line.rstrip(",") for line in lines if line and line != "---"]
+    are_terms = all(each[:1].isalpha() and set(":{}[]").isdisjoint(each) for each in terms)
+    return ", ".join(terms) if are_terms else ""
+
+
+def _read(path: str) -> str:
     try:
         with Path(path).open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-        return read_manifests(content.decode("utf-8"), file=path)
+            return stream.read(MAX_BYTES + 1).decode("utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise FleetError.of(
@@ -331,6 +322,11 @@ def _read(path: str) -> tuple[dict[str, Any], ...]:
             message=f"the fleet file cannot be read: {reason}",
             hint="name a YAML file with Nodes, ResourceSlices and DeviceClasses, or a fleet such as hgx-h100 x 4",
         ) from error
+
+
+def _parse(text: str, path: str) -> tuple[dict[str, Any], ...]:
+    try:
+        return read_manifests(text, file=path)
     except ProblemsError as error:
         raise FleetError(error.problems) from error
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dra_infra.catalog.driver_settings import refused
-from dra_infra.catalog.fleet_files import read_fleet_file, read_term_file
+from dra_infra.catalog.fleet_files import read_fleet_file
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.node_groups import NodeGroup
@@ -115,11 +115,12 @@ def _renamed(fleet: Fleet, node: str) -> Iterator[ResourceSlice]:
 def _read(text: str, driver: str) -> tuple[Fleet, Sequence[Mapping[str, Any]]] | DescribedFleet:
     """A fleet of Kubernetes objects with those of its node pools, or what is said of one."""
     if text.lower().endswith(_FILE_ENDINGS) or "/" in text or "\\" in text:
-        if terms := read_term_file(text):
-            groups = read_terms(terms, driver=driver)
-            return DescribedFleet(", ".join(map(str, groups)), groups)
         read = read_fleet_file(text, is_pool)
-        return read if isinstance(read, tuple) else read_described(read, text, driver=driver)
+        if isinstance(read, tuple):
+            return read
+        if isinstance(read, dict):
+            return read_described(read, text, driver=driver)
+        text = read
     groups = read_terms(text, driver=driver)
     return DescribedFleet(", ".join(map(str, groups)), groups)
 

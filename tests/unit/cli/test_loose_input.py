@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 
 import pytest
 
@@ -66,6 +68,15 @@ def test_a_file_may_list_the_terms_of_a_fleet(run, tree, name, text):
     tree.write(name, text)
     fleet = fleet_of(run("simulate", "claim.yaml", "--json", "--fleet", name))
     assert fleet == "hgx-h100 x 4, a100-80gb x 2"
+
+
+@pytest.mark.parametrize("text", ["hgx-h100 x 4\n", "nodeGroups: [{kind: hgx-h100, count: 4}]\n"])
+def test_a_fleet_may_come_through_a_pipe(run, tree, text):
+    os.mkfifo(tree.root / "fleet.yaml")
+    writer = threading.Thread(target=(tree.root / "fleet.yaml").write_text, args=(text,), daemon=True)
+    writer.start()
+    assert json.loads(run("simulate", "claim.yaml", "--json", "--fleet", "fleet.yaml").out)["headroom"]
+    writer.join()
 
 
 def test_a_term_of_a_file_that_is_not_known_is_told(run, tree):

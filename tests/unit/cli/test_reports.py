@@ -138,6 +138,21 @@ def test_no_tracked_file_is_replaced_but_an_older_report(folder, run):
     kept(folder, answer, "notes.md", "# notes\n", "is tracked by git")
 
 
+@pytest.mark.parametrize("form", ["markdown", "text", "json", "html", "sarif", "junit"])
+def test_a_tracked_page_that_shows_a_report_is_none(folder, run, form):
+    report = run("review", "k", "-o", form).out
+    page = f"# How to review\n\n```\n{report}```\n\n<!doctype html><html>{report}</html>\n"
+    for start in (
+        "",
+        "<!doctype html>\n<html><body><pre>\n",
+        '<?xml version="1.0" encoding="UTF-8"?>\n<page>\n',
+    ):
+        folder.write("page.md", start + page)
+        folder.commit()
+        answer = run("review", "k", "--output", "page.md")
+        kept(folder, answer, "page.md", start + page, "is tracked by git")
+
+
 def test_json_behind_which_the_manifest_stands_reviews_it(folder, run):
     before = (folder.root / "k/claim.yaml").read_text()
     answer = run("review", "--json", "k/claim.yaml")
