@@ -91,12 +91,12 @@ def _check_request(request: str, requests: Requests | None) -> Finding | None:
 def _is_of_pod(requests: Requests, known: KnownObjects) -> bool:
     """Return True where all devices of a claim are for the whole pod."""
     names = {name for classes in requests.values() for name in classes}
-    found = [known.classes.get(name) for name in names]
+    records = [known.classes.get(name) for name in names]
     return bool(names) and all(
         bool(drivers_of(each) & _OF_PODS)
         if each is not None
         else any(part in name for part in _OF_PODS_CLASSES)
-        for name, each in zip(names, found, strict=True)
+        for name, each in zip(names, records, strict=True)
     )
 
 

@@ -118,7 +118,7 @@ _GONE: Final = dict.fromkeys(
     ("spec.deviceSelector.selectors", "spec.deviceSelector.deviceClassName"),
     "since Kubernetes 1.35 a rule names its devices: write driver, pool and device",
 )
-"""What to write for a field that a later minor took away (kubernetes/kubernetes#134152), by its path."""
+"""Hints for fields that Kubernetes 1.35 removed (kubernetes/kubernetes#134152), by path."""
 
 _QUOTED = "cannot unmarshal string into"
 _NUMBERS = ("of type int", "of type int32", "of type int64")

@@ -74,15 +74,15 @@ def find_held(
     }
     for index, manifest in queued:
         parts = list(find_pod_templates(manifest))
-        found = [
+        refusals = [
             each for pods in parts for each in _of_pods(pods, index, objects, templates, covered, mapped)
         ]
         # What is refused whatever the amounts is not counted.
         for code, message, hint in (
-            _of_account(manifest, parts, known, classes, mapped) if parts and not found else ()
+            _of_account(manifest, parts, known, classes, mapped) if parts and not refusals else ()
         ):
-            found.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
-        yield from ((where, parts[0].owner.whole, problem) for where, problem in found)
+            refusals.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
+        yield from ((where, parts[0].owner.whole, problem) for where, problem in refusals)
 
 
 def _of_pods(

@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
 
 
 def advise_taint_rule(record: DeviceTaintRule, context: Context) -> Iterator[Problem]:
-    """Yield what a rule does that nobody may mean; paths are those of the object.
+    """Yield findings on a rule whose effect is probably not intended, at paths of the object.
 
     Codes `taint-rule-matches-all`, `taint-rule-matches-nothing`, `class-not-known`, and those of selectors.
     """

@@ -31,7 +31,7 @@ def _compare(own: Mapping[str, Any], of_runtime: Mapping[str, Any]) -> Iterator[
         yield Problem(
             path=_PATH,
             code="trainer-erases-claims",
-            message=f"Trainer 2.2 and 2.3 set the resources of container node anew, without the runtime's claims "
+            message=f"Trainer 2.2 and 2.3 replace the resources of the container called node, and drop the runtime's claims "
             f"{join_words(claims)}: the pods hold the devices, and the container starts without them",
             hint="leave resourcesPerNode out, and write the amounts into the runtime",
             severity="warning",

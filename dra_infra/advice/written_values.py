@@ -73,8 +73,8 @@ def read_amount(name: str, text: str, operator: str = ">=") -> str:
         return ""
     number, unit, _ = match.groups()
     if unit is None:
-        found = _UNIT.search(name)
-        unit = (found[1] or found[2]).lower() if found else ""
+        match_of_unit = _UNIT.search(name)
+        unit = (match_of_unit[1] or match_of_unit[2]).lower() if match_of_unit else ""
     if not unit:
         amount = float(number)
         unit = "g" if amount <= _MOST_GIB else "m" if amount <= _MOST_MIB else ""

@@ -474,7 +474,7 @@ def _write(
     for index in sorted(others):
         manifest = sources[index].manifest
         if not (is_no_object(manifest) or migrated[index].remarks or migrated[index].manifest is None):
-            why = is_part(manifest) or "nobody applies it as it is"
+            why = is_part(manifest) or "it is not an object to apply"
             notes.append(f"{title_of(sources[index])} is not in it: {why}")
     if once:
         names = join_words(reference_to(sources[index].manifest) for index in sorted(once))

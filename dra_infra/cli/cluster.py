@@ -248,7 +248,7 @@ def doctor(
         ClusterError: When nothing can be looked at.
     """
     with progress() as tell:
-        found = diagnose(
+        diagnosis = diagnose(
             kubeconfig=kubeconfig,
             context=context,
             request_timeout=request_timeout,
@@ -256,10 +256,10 @@ def doctor(
             tell=tell,
         )
     if form == "json":
-        write_json(_diagnosis_to_json(found))
+        write_json(_diagnosis_to_json(diagnosis))
     else:
-        write_lines(describe_diagnosis(found))
-    return found.exit_code
+        write_lines(describe_diagnosis(diagnosis))
+    return diagnosis.exit_code
 
 
 def describe_diagnosis(found: Diagnosis) -> Iterator[str]:

@@ -72,25 +72,25 @@ def run(
     with progress() as tell:
         if are_files:
             try:
-                asked = ask_files(name, path, namespace=namespace, timeout=timeout, **options)
+                facts = ask_files(name, path, namespace=namespace, timeout=timeout, **options)
             except ProgramError as error:
                 raise _with_way_to_cluster(error) if own else error from None
-            print_problems(asked.warnings)
-            print_not_seen(asked.left_out)
+            print_problems(facts.warnings)
+            print_not_seen(facts.left_out)
         else:
             ask = partial(
                 ask_cluster, kubeconfig=kubeconfig, context=context, request_timeout=request_timeout
             )
-            asked = _ask_live(ask, name, namespace, options, tell)
+            facts = _ask_live(ask, name, namespace, options, tell)
         tell("explaining")
         end = time.monotonic() + timeout
-        explained = answer(asked, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
-    for note in asked.notes:
+        explained = answer(facts, is_late=lambda: time.monotonic() > end, is_deep=is_deep)
+    for note in facts.notes:
         say(note)
-    report = replace(explained, answer=explained.answer and in_python(explained.answer, asked.made))
-    print_problems(asked.not_seen, with_count=False)
-    data, lines = to_json(report, asked.not_seen), list(describe(report))
-    write_reports(reports, lambda form: json_text(data) if form == "json" else text_of(lines), inputs)
+    report = replace(explained, answer=explained.answer and in_python(explained.answer, facts.made))
+    print_problems(facts.not_seen, with_count=False)
+    data, lines = to_json(report, facts.not_seen), list(describe(report))
+    write_reports(reports, lambda each: json_text(data) if each == "json" else text_of(lines), inputs)
     if form == "json":
         write_json(data)
     else:

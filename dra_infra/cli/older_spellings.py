@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
 from dra_infra.output.report_marks import LONGEST_REPORT, is_report
-
-REPORT_FORMS: Final = ("text", "markdown", "json", "html")
-"""Forms of the report of `dra-infra migrate`."""
 
 
 def short_output(words: Sequence[str], forms: Collection[str] = ()) -> list[str]:
@@ -22,11 +18,6 @@ def short_output(words: Sequence[str], forms: Collection[str] = ()) -> list[str]
         forms: What may stand behind `-o` today.
     """
     return list(_without_short_output(iter(words), forms))
-
-
-def short_output_or_form(words: Sequence[str]) -> list[str]:
-    """Return a command line of `dra-infra migrate` with `--output FOLDER` in place of `-o FOLDER`."""
-    return short_output(words, REPORT_FORMS)
 
 
 def _without_short_output(words: Iterator[str], forms: Collection[str]) -> Iterator[str]:

@@ -294,7 +294,8 @@ timeout = seconds(60.0, "How long the program may run.")
 def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
     """The minor of the cluster; *text* says what is taken where none is named."""
     return click.option(
-        *("--kubernetes", "-k"),
+        "--kubernetes",
+        "-k",
         metavar="MINOR",
         callback=minor_of,
         help=text,

@@ -77,7 +77,7 @@ def run(
     placed = describe(answer.placement, brief=brief) if answer.placement is not None else ()
     lines = [*placed, *ends, answer.provenance.describe()]
     write_reports(
-        reports, lambda form: json_text(_to_json(answer)) if form == "json" else text_of(lines), inputs
+        reports, lambda each: json_text(_to_json(answer)) if each == "json" else text_of(lines), inputs
     )
     if form == "json":
         write_json(_to_json(answer))

@@ -316,11 +316,11 @@ def find_failure(pod: Manifest, ref: ObjectRef) -> Iterator[Problem]:
     """Yield that a pod has failed, with what its kubelet says of it: code `pod-failed`."""
     status = mapping(pod.get("status"))
     if text(status.get("phase")) == "Failed":
-        said = ": ".join(filter(None, (text(status.get("reason")), text(status.get("message"))[:300])))
+        words = ": ".join(filter(None, (text(status.get("reason")), text(status.get("message"))[:300])))
         yield Problem(
             path=str(ref),
             code="pod-failed",
-            message=f"it has failed and does not run again{f': {said}' if said else ''}",
+            message=f"it has failed and does not run again{f': {words}' if words else ''}",
             hint=f"{_delete_pod(pod)}: its owner, if it has one, makes another",
         )
 

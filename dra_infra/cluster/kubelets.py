@@ -24,10 +24,10 @@ def read_version(kubelet: str) -> str:
     Args:
         kubelet: `status.nodeInfo.kubeletVersion`, such as `v1.33.1`.
     """
-    found = re.match(r"v?1\.(\d+)\.", kubelet)
-    if not found:
+    minor = re.match(r"v?1\.(\d+)\.", kubelet)
+    if not minor:
         return ""
-    return next((version for first, version in _VERSIONS if int(found[1]) >= first), "")
+    return next((version for first, version in _VERSIONS if int(minor[1]) >= first), "")
 
 
 def describe_old_kubelet(kubelet: str, served: Collection[str]) -> str:

@@ -164,10 +164,10 @@ class _Patch:
                 before = key
             elif key not in old or not _is_same(old[key], value):
                 # Comments below that are further in are of what is there.
-                at = self._tail(self._line_end(keys[before][1].end), indent)
+                behind = self._tail(self._line_end(keys[before][1].end), indent)
                 lines = " " * indent + self._entry(key, value, indent)
-                lead = "" if self._text[at - 1 : at] == "\n" else "\n"
-                added[at] = added.get(at, lead) + lines
+                lead = "" if self._text[behind - 1 : behind] == "\n" else "\n"
+                added[behind] = added.get(behind, lead) + lines
         for key in keys:
             if key not in new:
                 yield self._removal(keys, key)

@@ -262,19 +262,19 @@ class _Explainer:
             answer, ended = self._budget.attempt(question, node)
             if not has or not ended or not self._differs(question, node, answer, has):
                 return ()
-            found = [
+            decisive = [
                 quirk for quirk in Quirk if quirk in has and self._differs(question, node, answer, {quirk})
             ]
             # Where each hides the other, all of a smallest set have to go: take back what does not matter.
             together = set(has)
-            for quirk in Quirk if not found else ():
+            for quirk in Quirk if not decisive else ():
                 if quirk in together and self._differs(question, node, answer, together - {quirk}):
                     together.remove(quirk)
         except LateError:
             self._unknown.append(_LATE.format("bugs of the minor were looked for"))
             return ()
-        if found:
-            return tuple(quirk.value for quirk in found)
+        if decisive:
+            return tuple(quirk.value for quirk in decisive)
         return (" and ".join(quirk.value for quirk in Quirk if quirk in together),)
 
     def _differs(self, question: Question, node: Node, answer: Outcome, without: Set[Quirk]) -> bool:

@@ -218,14 +218,14 @@ class Survey:
         for slice_ in self._question.slices:
             pool = pool_of(slice_)
             generation = slice_.spec.pool.generation
-            at = Progress(NOWHERE, text=self._find_place(slice_))
+            progress = Progress(NOWHERE, text=self._find_place(slice_))
             if generation != newest[pool]:
                 text = f"of generation {generation} of resource pool {pool}, which has generation {newest[pool]} by now"
-                at = Progress(OUTDATED, text=text)
+                progress = Progress(OUTDATED, text=text)
             for each in index.devices(slice_):
-                if at.stage == NOWHERE or each.id not in self.devices:
+                if progress.stage == NOWHERE or each.id not in self.devices:
                     self.devices[each.id] = each
-                self._reach(each.id, at)
+                self._reach(each.id, progress)
 
     def _find_place(self, slice_: ResourceSlice) -> str:
         """Describe why no node of the question sees a slice."""

@@ -126,9 +126,9 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
     is_file = not manifest.get("kind")
     told = {each.path for each in remarks} | read
     for path, name, number in _find_others(manifest, told):
-        found = read_needs("", {"resources": {"limits": {name: number}}}, settings)
-        remarks += [remark._replace(path=path) for remark in _undecided(found)]
-        for need in found.needs:
+        reading = read_needs("", {"resources": {"limits": {name: number}}}, settings)
+        remarks += [remark._replace(path=path) for remark in _undecided(reading)]
+        for need in reading.needs:
             # A file of values has no place for a class.
             missing = _name_missing(path, need.requested, made) if is_file else None
             remarks.append(missing or _serve(path, need.requested, made, added, taken))
@@ -149,9 +149,9 @@ def _find_others(manifest: Mapping[str, Any], told: Collection[str]) -> Iterator
             yield path, name, number
     at_end = _IN_LIMITS if manifest.get("kind") else _IN_VALUES
     for each in find_mentions(manifest, {*told, *paths}):
-        found = at_end.search(each.path)
-        if found and each.outcome != "kept" and not any(each.path.startswith(f"{path}.") for path in paths):
-            yield each.path, found[1], 1
+        match = at_end.search(each.path)
+        if match and each.outcome != "kept" and not any(each.path.startswith(f"{path}.") for path in paths):
+            yield each.path, match[1], 1
 
 
 def _name_missing(path: str, requested: RequestedDevices, made: _Made) -> Remark | None:

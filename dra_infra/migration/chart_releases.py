@@ -41,9 +41,9 @@ class Release(NamedTuple):
 
     def why_too_old(self, chart: str) -> str:
         """Say why *chart* does not take what a migration writes; empty where it does, or where no release is known."""
-        found = _EXACT.fullmatch(self.version) if self.chart == chart else None
+        match = _EXACT.fullmatch(self.version) if self.chart == chart else None
         since = str(_charts()[chart]["since"])
-        if not found or numbers_of(found[1]) >= numbers_of(since):
+        if not match or numbers_of(match[1]) >= numbers_of(since):
             return ""
         older = _charts()[chart]["older"]
         return f"{chart} {self.version[:40]} is older than {since}: releases before that {older}"

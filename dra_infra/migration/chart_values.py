@@ -300,18 +300,18 @@ def _migrate_ollama(values: Mapping[str, Any], settings: Settings, release: Rele
         message = "ollama makes a Knative service, which can have no claims, whatever draEnabled says"
         hint = "write knative.enabled: false, or leave its pods as they are by --to bridge"
         return _Change(values, (Remark(at, "decide", "values-without-claims", message, hint),))
-    found = _read(at, {"limits": _limits_of_ollama(gpu)}, settings)
-    if found.is_blocked or not found.needs:
-        return _Change(values, tuple(each._replace(path=at) for each in found.remarks))
-    if not _are_whole(found):
-        resources = " and ".join(f"{each.number} of {each.requested.resource}" for each in found.needs)
+    reading = _read(at, {"limits": _limits_of_ollama(gpu)}, settings)
+    if reading.is_blocked or not reading.needs:
+        return _Change(values, tuple(each._replace(path=at) for each in reading.remarks))
+    if not _are_whole(reading):
+        resources = " and ".join(f"{each.number} of {each.requested.resource}" for each in reading.needs)
         message = f"ollama asks for {resources}, and the claim that the chart makes says no more than a class"
         hint = f'write {at}.draEnabled: true and draExistingClaimTemplate: "NAME", and make the template NAME beside the release'
         return _Change(values, (Remark(at, "decide", "values-need-template", message, hint),))
     if too_old := _refuse_release(release, "ollama"):
         return _Change(values, too_old)
     since = release.tell_since("ollama")
-    message = f"the chart makes a claim template with {found.needs[0].number} of {_CLASS}, and asks for no resource{since}"
+    message = f"the chart makes a claim template with {reading.needs[0].number} of {_CLASS}, and asks for no resource{since}"
     ollama = {**mapping(values["ollama"]), "gpu": {**gpu, "draEnabled": True}}
     remark = Remark(f"{at}.draEnabled", "changed", "values-to-claims", message)
     return _Change({**values, "ollama": ollama}, (remark,))

@@ -125,13 +125,13 @@ def _find_releases(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, A
     """Yield each controller that an object installs, with its release."""
     containers = find_all(manifest, ("spec", "template", "spec", "containers", "*", "image"))
     for _, image in containers if manifest.get("kind") == "Deployment" else ():
-        found = _TAG.fullmatch(image) if isinstance(image, str) else None
-        for row in _rows() if found else ():
-            if found and any(f"/{found['image']}".endswith(f"/{each}") for each in row.get("images", ())):
-                yield row, found["release"]
+        if isinstance(image, str) and (tag := _TAG.fullmatch(image)):
+            for row in _rows():
+                if any(f"/{tag['image']}".endswith(f"/{each}") for each in row.get("images", ())):
+                    yield row, tag["release"]
     for installed in find_installations(manifest):
         chart, version, _ = installed.release
-        found = _TAG.fullmatch(f"{chart}:{version}")
-        for row in _rows() if found else ():
-            if found and chart in row.get("charts", ()):
-                yield row, found["release"]
+        if tag := _TAG.fullmatch(f"{chart}:{version}"):
+            for row in _rows():
+                if chart in row.get("charts", ()):
+                    yield row, tag["release"]

@@ -10,8 +10,15 @@ from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 
 _FOR_PEOPLE: Final = frozenset(
     {
-        *("description", "display_name", "displayName", "title", "help", "summary", "comment"),
-        *("$comment", "x-documentation"),
+        "$comment",
+        "comment",
+        "description",
+        "displayName",
+        "display_name",
+        "help",
+        "summary",
+        "title",
+        "x-documentation",
     }
 )
 """Fields that people read, such as those of a profile of JupyterHub."""
@@ -60,5 +67,5 @@ def describe_text(path: str, text: str) -> str:
         documents = [each.data for each in read_documents(text)]
     except RefusedYamlError:
         return ""
-    found = [describe_document(each) if isinstance(each, Mapping) else "" for each in documents]
-    return found[0] if found and all(found) else ""
+    descriptions = [describe_document(each) if isinstance(each, Mapping) else "" for each in documents]
+    return descriptions[0] if descriptions and all(descriptions) else ""

@@ -84,11 +84,11 @@ def _go_on(
     read = _read_fields(now, (*found.remarks, *told), settings)
     values_left = list(find_elsewhere(now, settings, read)) if _may_ask(now) else []
     read |= {path for path, _ in values_left}
-    left = find_mentions(now, read) if _may_ask(now) else ()
-    left = (tell_why(now, each, settings.kinds) for each in left)
+    mentions = find_mentions(now, read) if _may_ask(now) else ()
+    unread = (tell_why(now, each, settings.kinds) for each in mentions)
     return Migrated(
         manifest=now,
-        remarks=(*done.remarks, *found.remarks, *(remark for _, remark in values_left), *left),
+        remarks=(*done.remarks, *found.remarks, *(remark for _, remark in values_left), *unread),
         added=(*done.added, *found.added),
     )
 

@@ -29,8 +29,8 @@ def find_default_mode(objects: Iterable[Mapping[str, Any]]) -> str:
     for manifest in objects:
         if manifest.get("kind") == "ConfigMap" and value_at(manifest, "metadata", "name") == _CONFIG:
             with suppress(ValueError):
-                found = json.loads(str(value_at(manifest, "data", "deploy")))
-                if mode := mapping(found).get("defaultDeploymentMode"):
+                deployment = json.loads(str(value_at(manifest, "data", "deploy")))
+                if mode := mapping(deployment).get("defaultDeploymentMode"):
                     return str(mode)
         for installed in find_installations(manifest):
             values = merge_values(installed.values) if installed.release.chart in _CHARTS else {}
@@ -48,10 +48,10 @@ def refuse_mode(manifest: Mapping[str, Any], path: str, default: str) -> Remark 
         default: The mode that KServe's configuration sets; empty where it is not known.
     """
     # What is there keeps the mode that it has.
-    said = value_at(manifest, "status", "deploymentMode") or value_at(
+    stated = value_at(manifest, "status", "deploymentMode") or value_at(
         manifest, "metadata", "annotations", MODE
     )
-    mode = str(said or default)
+    mode = str(stated or default)
     if mode in _OF_DEPLOYMENTS:
         return None
     if mode:

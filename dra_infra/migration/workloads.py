@@ -265,9 +265,15 @@ def _refuse_owner(
     """Says why pods of an object can have no claims at all, where they ask for devices or name claims."""
     path = next((each for each, asks in asking.items() if asks), None)
     if path is None:
-        named = (at for at, spec in kind.find_holders(manifest) if mapping(spec).get("resourceClaims"))
-        at = next(named, None)
-        return None if at is None else settings.controllers.find_refusal(manifest, f"{at}.resourceClaims")
+        named = (
+            holder for holder, spec in kind.find_holders(manifest) if mapping(spec).get("resourceClaims")
+        )
+        holder = next(named, None)
+        return (
+            None
+            if holder is None
+            else settings.controllers.find_refusal(manifest, f"{holder}.resourceClaims")
+        )
     if too_old := settings.controllers.find_refusal(manifest, path):
         return too_old
     if kind.kind == CLUSTER_RUNTIME and not own.namespaces:

@@ -346,9 +346,9 @@ def _read_repeated(source: SourceText) -> Iterator[SourceObject | Problem]:
         yield _refused(source.file, error, source.first_line)
         return
     for each in repeated:
-        told = _refused(source.file, each, source.first_line)
+        problem = _refused(source.file, each, source.first_line)
         yield replace(
-            told, severity="warning", message=f"{told.message}; the last one counts, as for kubectl"
+            problem, severity="warning", message=f"{problem.message}; the last one counts, as for kubectl"
         )
     for data in documents:
         yield from _opened(data, source)

@@ -142,26 +142,26 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
         except NotPatchedError as error:
             changed = ("---\n" if text.startswith("---") else "") + write_manifest(new)
             why_anew = str(error)
-    left = [] if why_anew else _find_left_out(text, changed, is_gone=new is None)
+    left_out = [] if why_anew else _find_left_out(text, changed, is_gone=new is None)
     for number, each in enumerate(added):
         break_before = "" if not changed or changed.endswith("\n") else "\n"
         separator = "---\n" if changed or text.startswith("---") else ""
-        comments = "" if number else "".join(f"{comment}\n" for comment in left)
+        comments = "" if number else "".join(f"{comment}\n" for comment in left_out)
         changed += f"{break_before}{separator}{comments}{write_manifest(each)}"
-    return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew, 0 if added else len(left)
+    return (changed.replace("\n", "\r\n") if is_dos else changed), why_anew, 0 if added else len(left_out)
 
 
 def _find_left_out(before: str, after: str, *, is_gone: bool) -> list[str]:
     """The comments of a text that its new form does not have; those below an object that goes are of the next one."""
-    left = Counter(find_comments(after))
+    kept = Counter(find_comments(after))
     before = before.removesuffix(_last_comments(before)) if is_gone else before
-    found: list[str] = []
+    left_out: list[str] = []
     for comment in find_comments(before):
-        if left[comment]:
-            left[comment] -= 1
+        if kept[comment]:
+            kept[comment] -= 1
         else:
-            found.append(comment)
-    return found
+            left_out.append(comment)
+    return left_out
 
 
 def _last_comments(text: str) -> str:

@@ -52,7 +52,12 @@ def snapshot() -> None:
 @click.option("--graph", is_flag=True, help="Draw how pods, claims, classes and devices are connected.")
 @click.option("--watch", "-w", is_flag=True, help="Print again after each change, until Ctrl-C.")
 @options.report_form(
-    *("text", "json", "graph", "dot", "mermaid", "prometheus"),
+    "text",
+    "json",
+    "graph",
+    "dot",
+    "mermaid",
+    "prometheus",
     text="text, json, graph, dot or mermaid; of teams text, json or prometheus.",
 )
 def status() -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Final
+
 import click
 
 from dra_infra.cli import options
-from dra_infra.cli.older_spellings import REPORT_FORMS, short_output_or_form
+from dra_infra.cli.older_spellings import short_output
+
+_FORMS: Final = ("text", "markdown", "json", "html")
+"""Forms of the report."""
 
 
-@options.command("dra_infra.cli.migrate:run", spell_anew=short_output_or_form)
+@options.command("dra_infra.cli.migrate:run", spell_anew=partial(short_output, forms=_FORMS))
 @click.argument(
     "paths",
     metavar="[PATH...]",
@@ -78,7 +84,7 @@ from dra_infra.cli.older_spellings import REPORT_FORMS, short_output_or_form
 )
 @click.option("--diff", is_flag=True, help="Print what would change, as a diff.")
 @click.option("--check", is_flag=True, help="Fail where anything is left to migrate.")
-@options.report_form(*REPORT_FORMS, text="Of the report: text (on standard error), markdown, json or html.")
+@options.report_form(*_FORMS, text="Of the report: text (on standard error), markdown, json or html.")
 def migrate() -> None:
     """Turn requests to device plugins and old DRA into claims, with every loss in writing.
 

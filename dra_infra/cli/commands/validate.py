@@ -37,7 +37,11 @@ from dra_infra.cli import options
 )
 @click.option("--strict", is_flag=True, help="Fail on advice too.")
 @options.report_form(
-    *("text", "json", "sarif", "junit", "github"),
+    "text",
+    "json",
+    "sarif",
+    "junit",
+    "github",
     text="text (on standard error), json, sarif, junit or github.",
 )
 @options.report_files(".json, .sarif, .xml (JUnit) or .txt")

@@ -64,10 +64,10 @@ def drop_from_claim(
     if not off:
         return claim, ()
     is_old = release.number < 35
-    there = [each for each in _find_in_claim(claim, path, without_ladders=_LADDER in off) if each[0] in off]
-    found = tuple(Dropped(at, gate, kept=is_old and at.endswith(_KEPT)) for gate, at in there if at)
-    if len(there) == len(found) and all(each.kept for each in found):
-        return claim, found
+    gated = [each for each in _find_in_claim(claim, path, without_ladders=_LADDER in off) if each[0] in off]
+    dropped = tuple(Dropped(at, gate, kept=is_old and at.endswith(_KEPT)) for gate, at in gated if at)
+    if len(gated) == len(dropped) and all(each.kept for each in dropped):
+        return claim, dropped
     fields = {
         field: None
         for field, gate in _LEAF_GATES.items()
@@ -79,7 +79,7 @@ def drop_from_claim(
     constraints = claim.constraints
     if constraints and "DRAConsumableCapacity" in off and not is_old:
         constraints = [_unset(each, {"distinct_attribute": None}) for each in constraints]
-    return claim.changed({"requests": requests, "constraints": constraints}), found
+    return claim.changed({"requests": requests, "constraints": constraints}), dropped
 
 
 def drop_from_class(

@@ -261,27 +261,27 @@ def _pull_policy(image: Data) -> Data:
 def _complete_port(port: Data, spec: Mapping[str, Data], *, is_pod: bool) -> Data:
     if not isinstance(port, Mapping):
         return port
-    found = dict(port)
-    _default(found, protocol="TCP")
-    if is_pod and spec.get("hostNetwork") is True and "containerPort" in found:
-        _default(found, hostPort=found["containerPort"])
-    return found
+    completed = dict(port)
+    _default(completed, protocol="TCP")
+    if is_pod and spec.get("hostNetwork") is True and "containerPort" in completed:
+        _default(completed, hostPort=completed["containerPort"])
+    return completed
 
 
 def _complete_handler(handler: Mapping[str, Data]) -> Data:
-    found = dict(handler)
-    if isinstance(found.get("httpGet"), Mapping):
-        action = {**found["httpGet"]}
+    completed = dict(handler)
+    if isinstance(completed.get("httpGet"), Mapping):
+        action = {**completed["httpGet"]}
         _default(
             action,
             path="/",
             scheme="HTTP",
             protocol=NotKnown("protocol depends on a feature gate of the server"),
         )
-        found["httpGet"] = action
-    if isinstance(found.get("grpc"), Mapping):
-        found["grpc"] = {"service": "", **found["grpc"]}
-    return found
+        completed["httpGet"] = action
+    if isinstance(completed.get("grpc"), Mapping):
+        completed["grpc"] = {"service": "", **completed["grpc"]}
+    return completed
 
 
 def _complete_source(variable: Data) -> Data:
@@ -300,26 +300,26 @@ def _complete_volume(volume: Data) -> Data:
     """Return a volume with its defaults; of kinds with more of them not all is known."""
     if not isinstance(volume, Mapping):
         return volume
-    found = dict(volume)
-    kinds = [name for name in found if name != "name"]
+    completed = dict(volume)
+    kinds = [name for name in completed if name != "name"]
     if not kinds:
-        return {**found, "emptyDir": {}}
+        return {**completed, "emptyDir": {}}
     for kind in kinds:
-        source = found[kind]
+        source = completed[kind]
         if not isinstance(source, Mapping):
             continue
         if kind == "hostPath":
-            found[kind] = {"type": "", **source}
+            completed[kind] = {"type": "", **source}
         elif kind in ("configMap", "secret"):
-            found[kind] = {"defaultMode": 420, **source}
+            completed[kind] = {"defaultMode": 420, **source}
         elif kind in _MODES:
-            found[kind] = {
+            completed[kind] = {
                 "defaultMode": 420,
                 **{name: _not_whole(name) for name in ("items", "sources") if name in source},
             }
         elif kind not in _WHOLE_VOLUMES:
-            found[kind] = _not_whole(kind)
-    return found
+            completed[kind] = _not_whole(kind)
+    return completed
 
 
 def _not_whole(name: str) -> NotKnown:
