@@ -25,6 +25,7 @@ from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
 
@@ -209,10 +210,11 @@ def place_all(name: str) -> tuple[float, int]:
         "metadata": {"name": "pods", "namespace": "ml"},
         "spec": {"replicas": question.pods or 1, "template": {"spec": pod}},
     }
-    place([template, deployment], load_fleet("hgx-h100"))
-    fleet = load_fleet(question.fleet)
+    manifests = [template, deployment]
+    place(PlacementQuestion(manifests=manifests, fleet=load_fleet("hgx-h100")))
+    asked = PlacementQuestion(manifests=manifests, fleet=load_fleet(question.fleet))
     started = time.perf_counter()
-    (workload,) = place([template, deployment], fleet).workloads
+    (workload,) = place(asked).workloads
     seconds = time.perf_counter() - started
     return seconds, len(workload.pods or ()) if question.pods else len(workload.nodes)
 

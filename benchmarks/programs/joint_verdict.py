@@ -8,10 +8,10 @@ import sys
 import time
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import open_program, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
+from dra_infra.placement.question import PlacementQuestion
 
 workloads, nodes = map(int, sys.argv[1:3])
 
@@ -46,7 +46,7 @@ for index in range(workloads):
         }
     )
 
-opened = open_program(objects, load_fleet(f"hgx-h100 x {nodes}"), NOTHING_TAKEN, None)
+opened = open_program(PlacementQuestion(manifests=objects, fleet=load_fleet(f"hgx-h100 x {nodes}")))
 wanted = [*opened.workloads, *opened.bystanders]
 plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
 assert len(plans) == workloads

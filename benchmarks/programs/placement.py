@@ -6,6 +6,7 @@
 import sys
 
 from dra_infra.catalog import load_fleet
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.scheduling import place
 
 workloads, nodes, claims = map(int, sys.argv[1:4])
@@ -46,5 +47,5 @@ objects += [
     }
     for index in range(workloads)
 ]
-placement = place(objects, load_fleet(f"hgx-h100 x {nodes}"))
+placement = place(PlacementQuestion(manifests=objects, fleet=load_fleet(f"hgx-h100 x {nodes}")))
 assert placement.fits_count == workloads

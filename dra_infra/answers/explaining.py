@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from dra_infra.advice.queues import HELD
 from dra_infra.answers.checking import check
-from dra_infra.answers.placing import place_one_claim, place_scene
+from dra_infra.answers.placing import place_one_claim, place_scene, question_of
 from dra_infra.answers.scene import Scene
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cluster import pending
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, find_subject, read_classes
@@ -204,10 +203,9 @@ def ask_scene(
     program, manifests, fleet, release = scene.program, scene.manifests, scene.fleet, scene.release
     if fleet is None:
         raise ValueError("the scene names no fleet, so nothing can be placed")
-    known = scene.kinds or workload_kinds()
     try:
         subject, manifest = find_subject(
-            name, namespace, manifests, [name_kind(kind, group) for group, kind in known.kinds]
+            name, namespace, manifests, [name_kind(kind, group) for group, kind in scene.kinds.kinds]
         )
     except ProgramError as error:
         raise ProgramError([*program.problems, *error.problems]) from None
@@ -215,10 +213,11 @@ def ask_scene(
     accepted = checked.accepted.manifests
     taken = scene.running.without_evicted(accepted, fleet, release)
     around, unread = _surround(scene, accepted, taken)
-    objects = ProgramObjects(accepted, fleet.classes, release, taken, known)
+    placed = question_of(scene, checked, taken=taken)
+    objects = ProgramObjects(placed)
     running = [*scene.running.objects.values()]
     subject_question = ask_program(
-        manifest, around, manifests, running, part=subject.part, kinds=known, held=objects.held
+        manifest, around, manifests, running, part=subject.part, kinds=scene.kinds, held=objects.held
     )
     errors = [problem for problem in checked.problems if problem.severity == "error"]
     # If the program itself has errors, objects are missing, and it is not known which other pods would run.
@@ -231,7 +230,7 @@ def ask_scene(
         notes=taken.notes,
         has_errors=bool(errors),
         is_daemon=subject.kind == "DaemonSet",
-        refusal=lambda question: find_refusal(question, accepted, subject, taken, release, known),
+        refusal=lambda question: find_refusal(question, subject, placed),
         made={str(ObjectRef.of(each.manifest)): each for each in program.objects if each.component},
         warnings=scene.warnings,
         left_out=program.not_seen,

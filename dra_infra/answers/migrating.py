@@ -22,7 +22,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.catalog.workload_kinds import load_workload_kinds
+from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import to_data
 from dra_infra.errors import Problem
@@ -213,7 +213,9 @@ def migrate(
         done = _write(question, migrated, others, to=to, kubernetes=options.get("kubernetes"))
         migrated = done.migrated
         manifests = [each.manifest for each in inputs.sources]
-        judged = judge(manifests, migrated, others, target, question.driver, question.classes, settings.kinds)
+        judged = judge(
+            manifests, migrated, others, target, question.driver, question.classes, kinds=settings.kinds
+        )
         # Patches, kustomizations, settings and objects that controllers make are not applied, so they are not placed.
         manifests = [each for index, each in enumerate(manifests) if index not in others]
         files = [_file_of(each) for index, each in enumerate(inputs.sources) if index not in others]
@@ -251,7 +253,7 @@ def _read_question(
     driver = driver_of_options(options)
     no_shares = find_why_no_shares(target, driver)
     tell("reading")
-    known = load_workload_kinds(kinds) if (kinds := options.get("kinds")) else None
+    known = load_workload_kinds(kinds) if (kinds := options.get("kinds")) else workload_kinds()
     cluster, inputs = _read(paths, output, known, tell, warn, options)
     served = find_plugin(
         options.get("plugin_config"),
@@ -366,7 +368,7 @@ def _note_on_made_up_names(manifests: Sequence[Mapping[str, Any]]) -> list[str]:
 def _read(
     paths: Sequence[str],
     output: Path | None,
-    known: WorkloadKinds | None,
+    known: WorkloadKinds,
     tell: Callable[[str], None],
     warn: Warn,
     options: MigrationOptions,
@@ -404,7 +406,7 @@ def _place(
     fleet: str,
     target: ClusterTarget,
     driver: str,
-    kinds: WorkloadKinds | None,
+    kinds: WorkloadKinds,
 ) -> Placement:
     """Place what a migration made on a fleet, all workloads together."""
     end = time.monotonic() + _SECONDS

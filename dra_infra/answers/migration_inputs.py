@@ -141,7 +141,7 @@ def read_cluster(
     files: Inputs | None,
     snapshot: Path | None,
     account: tuple[Path | None, str | None, Sequence[str]] | None,
-    known: WorkloadKinds | None,
+    known: WorkloadKinds,
     tell: Callable[[str], None],
     warn: Warn,
 ) -> tuple[Snapshot | None, Inputs]:

@@ -13,6 +13,7 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.growth import find_growth, place_within_limits
 from dra_infra.placement.placement import Growth, JointVerdict, Placement, Reason, WorkloadPlacement, by_owner
+from dra_infra.placement.question import PlacementQuestion, never_late
 from dra_infra.placement.scheduling import place, place_claim
 
 
@@ -21,7 +22,7 @@ def place_scene(
     checked: Checked | None = None,
     *,
     taken: Taken | None = None,
-    is_late: Callable[[], bool] = lambda: False,
+    is_late: Callable[[], bool] = never_late,
     with_headroom: bool = False,
 ) -> Placement:
     """Return where the pods of a scene go on its fleet as it is, with the growth of node pools that they need.
@@ -36,23 +37,10 @@ def place_scene(
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet = _fleet_of(scene)
     checked = checked or check(scene)
-    accepted = checked.accepted.manifests
-    taken = scene.running.without_evicted(accepted, fleet, scene.release) if taken is None else taken
-    placement = place(
-        accepted,
-        fleet,
-        taken=taken,
-        release=scene.release,
-        is_late=is_late,
-        with_headroom=with_headroom,
-        kinds=scene.kinds,
-    )
-    growth = find_growth(
-        accepted, placement, taken=taken, release=scene.release, is_late=is_late, kinds=scene.kinds
-    )
-    return _complete(scene, checked, replace(placement, growth=growth))
+    question = question_of(scene, checked, taken=taken, is_late=is_late)
+    placement = place(question, with_headroom=with_headroom)
+    return _complete(scene, checked, replace(placement, growth=find_growth(question, placement)))
 
 
 def place_one_claim(
@@ -71,14 +59,12 @@ def place_one_claim(
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet = _fleet_of(scene)
     checked = checked or check(scene)
+    question = question_of(scene, checked, taken=taken)
     if refusal := checked.accepted.find_refusal(claim):
         return WorkloadPlacement(owner=claim, replicas=1, verdict="does-not-fit", reasons=(refusal,))
-    accepted = checked.accepted.manifests
-    taken = scene.running.without_evicted(accepted, fleet, scene.release) if taken is None else taken
-    untainted = replace(fleet, nodes=tuple(replace(node, taints=()) for node in fleet.nodes))
-    return place_claim(accepted, claim, untainted, taken=taken, release=scene.release)
+    untainted = tuple(replace(node, taints=()) for node in question.fleet.nodes)
+    return place_claim(replace(question, fleet=replace(question.fleet, nodes=untainted)), claim)
 
 
 def place_scene_within_limits(scene: Scene, checked: Checked | None = None) -> Placement:
@@ -89,17 +75,39 @@ def place_scene_within_limits(scene: Scene, checked: Checked | None = None) -> P
     Raises:
         ValueError: For a scene without a fleet.
     """
-    fleet = _fleet_of(scene)
     checked = checked or check(scene)
-    accepted = checked.accepted.manifests
-    placement = place_within_limits(
-        accepted,
-        fleet,
-        taken=scene.running.without_evicted(accepted, fleet, scene.release),
+    return _complete(scene, checked, place_within_limits(question_of(scene, checked)))
+
+
+def question_of(
+    scene: Scene,
+    checked: Checked,
+    *,
+    taken: Taken | None = None,
+    is_late: Callable[[], bool] = never_late,
+) -> PlacementQuestion:
+    """Return the question of where the accepted objects of a scene go on its fleet.
+
+    Args:
+        scene: What is placed.
+        checked: Its check.
+        taken: What is not free of the fleet; None asks what runs in the cluster.
+        is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
+
+    Raises:
+        ValueError: For a scene without a fleet.
+    """
+    fleet, accepted = _fleet_of(scene), checked.accepted.manifests
+    if taken is None:
+        taken = scene.running.without_evicted(accepted, fleet, scene.release)
+    return PlacementQuestion(
+        manifests=accepted,
+        fleet=fleet,
+        taken=taken,
         release=scene.release,
         kinds=scene.kinds,
+        is_late=is_late,
     )
-    return _complete(scene, checked, placement)
 
 
 def _complete(scene: Scene, checked: Checked, placement: Placement) -> Placement:

@@ -17,7 +17,7 @@ from dra_infra.answers.settings import (
     set_prices,
     with_options,
 )
-from dra_infra.catalog.workload_kinds import load_workload_kinds
+from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 
@@ -97,6 +97,6 @@ def read_scene(
         program,
         fleet=set_prices(hardware, options.get("prices")),
         running=Running.of(cluster, program) if cluster else NOTHING_RUNS,
-        kinds=load_workload_kinds(kinds) if kinds else None,
+        kinds=load_workload_kinds(kinds) if kinds else workload_kinds(),
     )
     return replace(scene, warnings=warnings)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -69,14 +68,14 @@ class Accepted:
 def split_accepted(
     manifests: Sequence[Manifest],
     errors: Iterable[tuple[int, Problem]],
-    kinds: WorkloadKinds | None = None,
+    kinds: WorkloadKinds,
 ) -> Accepted:
     """Separate objects that can be placed from those that have an error, and from the workloads that need one of those.
 
     Args:
         manifests: The objects.
         errors: Errors, each with the position of its object.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
     """
     wrong: dict[int, Problem] = {}
     for index, problem in errors:
@@ -92,10 +91,10 @@ def split_accepted(
         own = wrong.get(index)
         stuck = [
             _block(template, *why)
-            for template in find_pod_templates(with_runtime(manifest, manifests), kinds)
+            for template in kinds.find_pod_templates(with_runtime(manifest, manifests))
             if (why := (template.owner.whole, own) if own is not None else needs.find(template))
         ]
-        if own is not None and not stuck and (kinds or workload_kinds()).find(manifest) is not None:
+        if own is not None and not stuck and kinds.find(manifest) is not None:
             # Its pods cannot be read, and it makes none.
             owner = ObjectRef.of(manifest)
             reason = _reason(owner, owner, own)

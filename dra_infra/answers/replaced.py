@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -18,14 +17,14 @@ from dra_infra.sources.files import SourceObject
 
 
 def find_replaced(
-    sources: Sequence[SourceObject], migrated: Sequence[Migrated], kinds: WorkloadKinds | None
+    sources: Sequence[SourceObject], migrated: Sequence[Migrated], kinds: WorkloadKinds
 ) -> list[Migrated]:
     """Add a remark to each object whose change a server refuses where the object is there already.
 
     Args:
         sources: The objects as they were read.
         migrated: What became of each.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
     """
     return [
         replace(done, remarks=(*done.remarks, *_tell(source.manifest, done.manifest, kinds)))
@@ -35,9 +34,7 @@ def find_replaced(
     ]
 
 
-def _tell(
-    before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKinds | None
-) -> tuple[Remark, ...]:
+def _tell(before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKinds) -> tuple[Remark, ...]:
     name = value_at(after, "metadata", "name")
     if not isinstance(name, str) or before.get("apiVersion") != after.get("apiVersion"):
         # A made-up name is another object each time, and old versions are not served any more.
@@ -47,7 +44,7 @@ def _tell(
         {**before, "spec": {**before["spec"], "suspend": False}} if before.get("kind") == "Job" else before
     )
     fields = find_immutable_fields(started, after)
-    kind = (kinds or workload_kinds()).find(after)
+    kind = kinds.find(after)
     if kind is not None and kind.anew and not fields:
         message = f"one that is there {kind.on_change or kind.keeps_pods}"
     elif fields:

@@ -32,12 +32,12 @@ from dra_infra.program.program_json import load_head
 from dra_infra.program.project import FLEET_SETTING, Project, driver_of, load_project
 from dra_infra.program.project_files import project_file
 from dra_infra.program.synth import DEFAULT_TIMEOUT
-from dra_infra.program_objects import EnginePreview, Locate, Program, ProgramObject
+from dra_infra.program_objects import EnginePreview, Program, ProgramObject
 from dra_infra.review import Review
 from dra_infra.review import review as review_placed
 from dra_infra.review.changes import Change, compare_programs
 from dra_infra.review.options import find_staying, with_ignored_changes
-from dra_infra.review.reviews import FailOn
+from dra_infra.review.reviews import FailOn, HowMade
 from dra_infra.sources.repository import find_repository
 from dra_infra.sources.sides import SideOptions, existing, label_of, named_by, read_sides
 from dra_infra.sources.subject import Source, check_kind_of_head, find_source, trusted_source
@@ -250,11 +250,9 @@ def answer_review(
         base_label=side_options.label,
         fleet=chosen,
         snapshot=cluster,
-        locate=sides.locate,
-        opaque=sides.opaque,
         engine=preview,
         kinds=load_workload_kinds(kinds) if kinds else None,
-        base_failure=sides.base_failure,
+        made=HowMade(base_failure=sides.base_failure, opaque=sides.opaque, locate=sides.locate),
     )
     of_fleet = () if fleet else _note_on_fleet(source, side_options, project)
     notes = (*sides.notes, *of_fleet, *result.notes)
@@ -323,11 +321,9 @@ def compare(
     base_label: str,
     fleet: Fleet | None = None,
     snapshot: Snapshot | None = None,
-    locate: Locate | None = None,
-    opaque: frozenset[str] | None = None,
     engine: EnginePreview | None = None,
     kinds: WorkloadKinds | None = None,
-    base_failure: Problem | None = None,
+    made: HowMade | None = None,
 ) -> Review:
     """Check both sides, place them on *fleet*, and compare them.
 
@@ -337,24 +333,23 @@ def compare(
         base_label: What the user calls the base.
         fleet: Where pods are placed; one without nodes places nothing, and its classes count.
         snapshot: What runs there.
-        locate: Where fields of the head's objects are written; None takes the places of the objects.
-        opaque: URNs of the head's objects whose secrets were never known; None takes all that show one.
         engine: The engine's preview of the head.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-        base_failure: Why the base did not run. Then no change is known, and the gate is closed.
+        kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
+        made: What is known of the runs of both sides. If the base did not run, no change is known, and the gate is closed.
     """
+    made = made or HowMade()
     running = Running.of(snapshot, base, head) if snapshot else NOTHING_RUNS
     is_whole = not any(each.severity == "error" for each in head.problems)
     meant = head
     head = with_ignored_changes(base, head)
-    changes = () if base_failure else compare_programs(base, head)
+    changes = () if made.base_failure else compare_programs(base, head)
     staying = tuple(find_staying(changes, base)) if is_whole else ()
     after = Scene.of(
         replace(head, objects=(*head.objects, *staying)) if staying else head,
         fleet=fleet,
         running=running,
         kinds=kinds,
-        locate=locate,
+        locate=made.locate,
         deployed=_find_deployed(head, changes, staying),
     )
     checked = check(after, target=head.target)
@@ -362,7 +357,7 @@ def compare(
     if fleet is not None and (fleet.nodes or fleet.pools):
         before = Scene.of(base, fleet=fleet, running=running, kinds=kinds, deployed=_all_of(base))
         placed = (
-            None if base_failure else place_scene_within_limits(before, check(before)),
+            None if made.base_failure else place_scene_within_limits(before, check(before)),
             place_scene_within_limits(after, checked),
         )
     return review_placed(
@@ -372,14 +367,10 @@ def compare(
         before=placed[0],
         after=placed[1],
         running=running,
-        opaque=opaque,
         engine=engine,
-        locate=locate,
         kinds=kinds,
-        is_whole=is_whole,
         changes=changes,
-        base_failure=base_failure,
-        meant=meant,
+        made=replace(made, is_whole=is_whole, meant=meant),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -39,7 +40,7 @@ class Scene:
         fleet: The hardware, with its DeviceClasses; None where none is named, and then nothing is placed.
         target: The cluster. Placement needs one release: of several the newest counts.
         running: What runs in the cluster already.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
         locate: Where a field is written, by the position of its object and its path; None takes the object's place.
         warnings: About the options that the scene was read with.
         deployed: The objects that the cluster has already.
@@ -49,7 +50,7 @@ class Scene:
     fleet: Fleet | None = None
     target: ClusterTarget
     running: Running = field(default=NOTHING_RUNS, repr=False)
-    kinds: WorkloadKinds | None = None
+    kinds: WorkloadKinds = field(default_factory=workload_kinds, repr=False)
     locate: Locate | None = None
     warnings: tuple[Problem, ...] = ()
     deployed: Deployed = Deployed()
@@ -73,7 +74,7 @@ class Scene:
             program: The objects.
             fleet: The hardware.
             running: What runs in the cluster already.
-            kinds: Kinds of objects that make pods.
+            kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
             locate: Where a field is written.
             deployed: The objects that the cluster has already; None takes those that run there, as if each changed in place.
 
@@ -90,7 +91,7 @@ class Scene:
             fleet=with_classes,
             target=target,
             running=running,
-            kinds=kinds,
+            kinds=kinds or workload_kinds(),
             locate=locate,
             deployed=deployed,
         )
@@ -114,7 +115,7 @@ class Scene:
             kubernetes: Kubernetes minor, such as `1.37`.
             gates: Feature gates that the cluster sets otherwise than its minor does.
             driver: Releases of the drivers whose attributes count. A fleet has its own: give `load_fleet` the same.
-            kinds: Kinds of objects that make pods.
+            kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
 
         Raises:
             InvalidSpecError: For a minor or gates that there are not, as `ClusterTarget.releases`.

@@ -11,7 +11,7 @@ from typing import Final
 
 from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.answers.checking import Checked, check
-from dra_infra.answers.placing import place_scene
+from dra_infra.answers.placing import place_scene, question_of
 from dra_infra.answers.scene import Scene
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
@@ -128,14 +128,8 @@ def simulate(
     drained: tuple[Drained, ...] = ()
     if in_turn:
         tell("draining one node of each kind")
-        drained = drain_one_of_each(
-            accepted,
-            fleet,
-            find_taken=find_taken,
-            release=scene.release,
-            is_late=is_late,
-            kinds=scene.kinds,
-        )
+        question = question_of(scene, checked, taken=find_taken(fleet, ""), is_late=is_late)
+        drained = drain_one_of_each(question, find_taken)
     return Simulation(scene=scene, checked=checked, placement=placement, drained=drained)
 
 

@@ -217,11 +217,9 @@ def load_workload_kinds(file: Path) -> WorkloadKinds:
     return read_workload_kinds(documents[0], file.name)
 
 
-def find_pod_templates(
-    manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None
-) -> Iterator[PodTemplate]:
-    """The pod templates of *manifest*, by *kinds*, or by those that the catalogue knows."""
-    return (kinds or workload_kinds()).find_pod_templates(manifest)
+def find_pod_templates(manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
+    """Yield the pod templates of an object, by the kinds that the catalogue knows."""
+    return workload_kinds().find_pod_templates(manifest)
 
 
 _MESSAGES: Final = {

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.cutover.admission import admit
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import DEVICES, is_extended_key
+from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.apiserver.admission import DEVICES
 from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
@@ -29,28 +29,6 @@ _PARTS: Final = ("limits", "requests")
 
 DELETED: Final = ("ReplicaSet", "ReplicationController")
 """Kinds that keep their pods when they change, so that a plan deletes these."""
-
-
-class KindsAsAdmitted(WorkloadKinds):
-    """Kinds with pods as they run: with the tolerations that admission added for their resources, as `migrate` takes them to have.
-
-    Kubernetes itself has ExtendedResourceToleration off, and GKE has it on. A DaemonSet's controller asks for no pod on a node with a
-    taint that its template does not tolerate, so admission sees none.
-    """
-
-    def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
-        """The pod templates of *manifest*, with these tolerations."""
-        for each in super().find_pod_templates(manifest):
-            parts = (value_at(it, "resources", part) for _, it in containers_of(each.spec) for part in _PARTS)
-            names = sorted(
-                {str(name) for part in parts for name in mapping(part) if is_extended_key(str(name))}
-            )
-            held = each.spec.get("tolerations") or []
-            if not names or not isinstance(held, list) or each.owner.kind == "DaemonSet":
-                yield each
-            else:
-                added = ({"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in names)
-                yield replace(each, spec={**each.spec, "tolerations": [*held, *added]})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,9 +52,9 @@ class Unit:
     file: str = ""
     beside: tuple[ObjectRef, ...] = ()
 
-    def is_replaced(self, kinds: WorkloadKinds | None) -> bool:
+    def is_replaced(self, kinds: WorkloadKinds) -> bool:
         """True where its pods of before are gone once it has moved; a CronJob's run until their Job ends."""
-        kind = (kinds or workload_kinds()).find(self.after[-1])
+        kind = kinds.find(self.after[-1])
         return self.ref.kind in DELETED or not (kind and kind.keeps_pods)
 
 
@@ -89,21 +67,21 @@ class Estate:
         ready: Workloads that ask by claims already, and have nodes for that.
         stays: Workloads that ask the plugin and are not migrated, with the reason.
         common: All other objects, as they are from the first phase on.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
     """
 
     units: tuple[Unit, ...]
     ready: tuple[ObjectRef, ...]
     stays: tuple[tuple[ObjectRef, str], ...]
     common: tuple[Mapping[str, Any], ...] = field(repr=False)
-    kinds: WorkloadKinds | None = field(default=None, repr=False)
+    kinds: WorkloadKinds = field(repr=False)
 
     @classmethod
     def of(
         cls,
         objects: Objects,
         migrated: Sequence[Migrated],
-        kinds: WorkloadKinds | None,
+        kinds: WorkloadKinds,
         *,
         has_driver: bool,
         files: Sequence[str] = (),
@@ -124,7 +102,7 @@ class Estate:
         named = files or [""] * len(objects)
         for before, done, file in zip(objects, migrated, named, strict=True):
             ref = reference_to(before)
-            specs = [each.spec for each in find_pod_templates(before, kinds)]
+            specs = [each.spec for each in kinds.find_pod_templates(before)]
             after = tuple(each for each in (*done.added, done.manifest) if each is not None)
             asks = any(map(asks_devices, specs))
             has_claims = any(each.get("resourceClaims") for each in specs)
@@ -155,11 +133,6 @@ class Estate:
             units=tuple(units), ready=tuple(ready), stays=tuple(stays), common=tuple(common), kinds=kinds
         )
 
-    @property
-    def admitted(self) -> KindsAsAdmitted:
-        """Returns the kinds, with pods as they run."""
-        return KindsAsAdmitted((self.kinds or workload_kinds()).kinds.values())
-
     def at(self, moved: frozenset[int], *, is_over: bool = False) -> list[Mapping[str, Any]]:
         """The objects in force once these of the units have moved; when all is over, without what counts the plugin's resources."""
         common = map(_at_the_end, self.common) if is_over else self.common
@@ -182,7 +155,7 @@ class Estate:
             labels = value_at(each, "spec", "selector", "matchLabels")
             if not labels or value_at(each, "spec", "selector", "matchExpressions"):
                 labels = value_at(each, "spec", "template", "metadata", "labels")
-            asks = labels and (asks_plugin(each) or spec.get("resourceClaims"))
+            asks = labels and (asks_plugin(each, self.kinds) or spec.get("resourceClaims"))
             tainted = (replace(node, taints=(*node.taints, *more)) for node in nodes)
             if asks and not all(map(NodeFilter(spec, daemon=True).refusal, tainted)):
                 selector = ",".join(f"{key}={value}" for key, value in mapping(labels).items())
@@ -195,13 +168,12 @@ class Estate:
         """Pods of no controller that run on one of the nodes, or may have devices there; and whether they are among these objects."""
         objects = self.at(moved)
         found = dict[ObjectRef, tuple[ObjectRef, bool]]()
-        kinds = self.admitted
         for each in (each for each in (*objects, *running) if each.get("kind") == "Pod"):
-            admitted = list(kinds.find_pod_templates(each))
             metadata = mapping(each.get("metadata"))
-            spec = admitted[0].spec if admitted else {}
+            admitted = self.kinds.find_pod_templates(admit(each, self.kinds))
+            spec = next((pods.spec for pods in admitted), {})
             place = spec.get("nodeName")
-            asks = spec.get("resourceClaims") if by_claims else asks_plugin(each)
+            asks = spec.get("resourceClaims") if by_claims else asks_plugin(each, self.kinds)
             may_be_there = asks and not place and not all(map(NodeFilter(spec).refusal, nodes))
             is_made = any(owner.get("controller") for owner in mappings(metadata.get("ownerReferences")))
             is_there = may_be_there or any(node.name == place for node in nodes)
@@ -218,11 +190,11 @@ class Estate:
                 yield reference_to(each), keys
 
 
-def asks_plugin(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> bool:
+def asks_plugin(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> bool:
     """True for an object whose pods ask NVIDIA's device plugin for something."""
     return any(
         is_of_plugin(str(name)) and str(amount) != "0"
-        for pods in find_pod_templates(manifest, kinds)
+        for pods in kinds.find_pod_templates(manifest)
         for _, container in containers_of(pods.spec)
         for part in _PARTS
         for name, amount in mapping(value_at(container, "resources", part)).items()

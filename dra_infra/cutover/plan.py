@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from dra_infra.advice.objects import reference_to
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import QUOTAS, Estate, Objects, asks_plugin, is_old
 from dra_infra.cutover.rollouts import find_held
 from dra_infra.cutover.search import Judge, Search, State
@@ -149,11 +150,12 @@ def make_plan(
         stops: Asked between phases; once true, no fewer nodes at a time are searched for. None for *is_late*.
         taken: What is not free of the nodes.
         running: Pods that run, with their nodes, and DaemonSets and PodDisruptionBudgets that are there.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
         owners: Gives what made one of them, itself first; None where that is among them, or named by a pod.
         files: The file of each object; empty for one that stands in none.
     """
-    estate = Estate.of(objects, migrated, kinds, has_driver=bool(sides.on_driver), files=files)
+    known = kinds or workload_kinds()
+    estate = Estate.of(objects, migrated, known, has_driver=bool(sides.on_driver), files=files)
     judge = Judge(estate, sides, release, taken, is_late)
     search = Search(judge, stops or is_late)
     size, states = search.find() if sides.offered or estate.units else (0, [])
@@ -199,7 +201,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     nodes = tuple(sorted(state.nodes - before.nodes))
     units = [estate.units[number] for number in sorted(state.units - before.units)]
     rollouts = judge.rollouts(before, state)
-    moving = [how_it_moves(each, rollouts.get(each.ref), estate.kinds) for each in units]
+    moving = [how_it_moves(each, estate.kinds, rollouts.get(each.ref)) for each in units]
     resources = sorted({name for node in nodes for name in judge.sides.offered[node]})
     drained = [each for each in judge.sides.at(before.nodes).nodes if each.name in nodes]
     daemons = estate.daemons(drained, running)
@@ -207,7 +209,11 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     after = estate.bare(before.units, drained, by_claims=True)
     stubborn = estate.daemons(drained, running, AWAY)
     known = {each.stored for each in daemons}
-    there = [each for each in running if asks_plugin(each) and value_at(each, "spec", "nodeName") in nodes]
+    there = [
+        each
+        for each in running
+        if asks_plugin(each, estate.kinds) and value_at(each, "spec", "nodeName") in nodes
+    ]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
     is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
     if nodes and is_last and any(asks_plugin(each, estate.kinds) for each in estate.of_units(before.units)):
@@ -220,7 +226,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
         moves=tuple(each.ref for each in units),
         rolls={each.ref: each.says for each in moving},
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
-        held=find_held(estate.at(before.units), running, drained, waits=waits, kinds=estate.admitted),
+        held=find_held(estate.at(before.units), running, drained, estate.kinds, waits=waits),
         evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
         deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
         steps=move(nodes, resources, moving, daemons, bare),
@@ -276,7 +282,7 @@ def _tell_others(estate: Estate, sides: Sides, taken: Taken, running: Objects) -
         what = "bring it back before the drain, or delete the node"
         yield f"a drain and the waits behind it have no end on a node that is not ready: {join_words(away, most=12)}; {what}"
     ours = estate.daemons(nodes)
-    for each in estate.daemons(nodes, list(filter(asks_plugin, running))):
+    for each in estate.daemons(nodes, [each for each in running if asks_plugin(each, estate.kinds)]):
         if each not in ours:
             yield f"{each} of the cluster asks the plugin and is not among the manifests, so its pods wait on each node that has left it"
     units = {str(each.ref) for each in estate.units}

@@ -6,28 +6,27 @@ a rollout that starts a new pod first may wait for ever on a full cluster. A dra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.cutover.estate import Estate, Objects, Unit
+from dra_infra.cutover.admission import admit_all
+from dra_infra.cutover.estate import Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import LabelSelector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import ObjectMakers
 from dra_infra.placement.open_programs import open_program
+from dra_infra.placement.question import PlacementQuestion, never_late
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.review.comparison import NEW
 from dra_infra.review.dangers.workloads import CHANGED_PODS
@@ -58,32 +57,28 @@ _OF_ARGO: Final = {
 """Words of hints for a Deployment, each with those for a Rollout of Argo."""
 
 
-def foresee_rollouts(
-    estate: Estate, units: Sequence[Unit], moved: frozenset[int], fleet: Fleet, release: Release, taken: Taken
-) -> dict[ObjectRef, Outlook]:
-    """How each workload of Kubernetes or Argo rolls over, or exchanges groups of pods, when all of the phase do so at once.
+def foresee_rollouts(units: Sequence[Unit], question: PlacementQuestion) -> dict[ObjectRef, Outlook]:
+    """Return how each workload of Kubernetes or Argo rolls over, or exchanges groups of pods, when all of the phase do so at once.
 
     Args:
-        estate: All objects.
         units: The workloads that move.
-        moved: The numbers of those that have moved before.
-        fleet: The nodes of the phase, which have left the plugin.
-        release: Whose scheduler.
-        taken: What is not free of the nodes.
+        question: All objects before they move, with pods as they run, and the nodes of the phase, which have left the plugin.
     """
-    rolling = [(each, how) for each in units if (how := _rollover(each, estate.kinds)) is not None]
+    kinds = question.kinds
+    rolling = [(each, how) for each in units if (how := _rollover(each, kinds)) is not None]
     if not rolling:
         return {}
-    manifests = estate.at(moved)
+    added: list[Mapping[str, Any]] = []
     for unit, _ in rolling:
         *others, workload = unit.after
         metadata = {**mapping(workload.get("metadata")), "name": f"{unit.ref.name}{NEW}"}
-        manifests += [*others, {**workload, "metadata": metadata}]
-    kinds = estate.admitted
+        added += [*others, {**workload, "metadata": metadata}]
+    both = replace(question, manifests=[*question.manifests, *admit_all(added, kinds)], is_late=never_late)
+    fleet = question.fleet
     rollovers = [each for _, each in rolling]
-    progress = step_rollovers(manifests, fleet, rollovers, release=release, taken=taken, kinds=kinds)
-    opened = open_program(manifests, fleet, taken, release, kinds=kinds)
-    makers = ObjectMakers(opened, taken.made)
+    progress = step_rollovers(both, rollovers)
+    opened = open_program(both)
+    makers = ObjectMakers(opened)
     new = {each.new for each in rollovers}
     plans = {each.owner: each.plan for each in opened.workloads}
     old = [each for each in opened.arriving if each.owner.whole not in new]
@@ -127,18 +122,18 @@ def foresee_rollouts(
     return found
 
 
-def _rollover(unit: Unit, kinds: WorkloadKinds | None) -> Rollover | None:
+def _rollover(unit: Unit, kinds: WorkloadKinds) -> Rollover | None:
     """How the pods of a workload are exchanged; None for what has no pods yet, or does it in another way."""
     new = unit.after[-1]
     if unit.before is None or value_at(new, "spec", "updateStrategy", "type") == "OnDelete":
         return None
     if unit.ref.kind in EXCHANGED_KINDS:
         parts = (
-            {each.owner.part: each.replicas or 0 for each in find_pod_templates(side, kinds)}
+            {each.owner.part: each.replicas or 0 for each in kinds.find_pod_templates(side)}
             for side in (unit.before, new)
         )
         return find_exchange(unit.ref, unit.before, new, *parts)
-    pods = next((each.replicas or 0 for each in find_pod_templates(new)), None)
+    pods = next((each.replicas or 0 for each in kinds.find_pod_templates(new)), None)
     if unit.ref.kind not in _ROLLING or pods is None:
         return None
     is_set = unit.ref.kind == "StatefulSet"
@@ -160,7 +155,7 @@ def _rollover(unit: Unit, kinds: WorkloadKinds | None) -> Rollover | None:
 
 
 def find_held(
-    objects: Objects, running: Objects, nodes: Sequence[Node], *, waits: bool, kinds: WorkloadKinds | None
+    objects: Objects, running: Objects, nodes: Sequence[Node], kinds: WorkloadKinds, *, waits: bool
 ) -> dict[ObjectRef, Outlook]:
     """PodDisruptionBudgets of these or of what runs that may keep a drain of nodes from its end: why, and what to write.
 
@@ -171,7 +166,9 @@ def find_held(
     every = (each for each in (*running, *objects) if each.get("kind") == "PodDisruptionBudget")
     budgets = {(ref := reference_to(each)).stored: (ref, mapping(each.get("spec"))) for each in every}
     sides = [
-        [pods for each in side for pods in find_pod_templates(each, kinds)] if budgets else []
+        [pods for each in admit_all(side, kinds) for pods in kinds.find_pod_templates(each)]
+        if budgets
+        else []
         for side in (objects, running)
     ]
     found: dict[ObjectRef, Outlook] = {}

@@ -8,19 +8,20 @@ nothing. Which workloads move with them is tried in a few orders, and in every w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, combinations
 from typing import Final, NamedTuple
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.cutover.estate import Estate
+from dra_infra.cutover.admission import admit_all
+from dra_infra.cutover.estate import Estate, Objects
 from dra_infra.cutover.rollouts import foresee_rollouts
 from dra_infra.cutover.sides import Sides
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import JointVerdict
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.scheduling import place
 from dra_infra.review.rollout import Outlook
 
@@ -56,7 +57,7 @@ class Judge:
         self.sides = sides
         self.release = release
         self.taken = taken
-        self._place = partial(place, taken=taken, release=release, is_late=is_late, kinds=estate.admitted)
+        self.is_late = is_late
         self._known: dict[tuple[State, frozenset[str], bool], tuple[JointVerdict, JointVerdict | None]] = {}
         self._alone: dict[State, bool] = {}
         self._rollouts: dict[tuple[State, State], Mapping[ObjectRef, Outlook]] = {}
@@ -75,7 +76,7 @@ class Judge:
         if key not in self._known:
             objects = self.estate.at(state.units, is_over=is_over)
             fleet = self.sides.at(state.nodes, without=without)
-            placement = self._place(objects, fleet)
+            placement = place(self.question_of(objects, fleet))
             self._known[key] = placement.joint, placement.joint_at_most
         return self._known[key]
 
@@ -88,7 +89,8 @@ class Judge:
         """True where the nodes of the driver take the workloads that have moved, whatever becomes of the others."""
         if state not in self._alone:
             moved = (each for number in sorted(state.units) for each in self.estate.units[number].after)
-            placement = self._place([*self.estate.common, *moved], self.sides.at(state.nodes))
+            question = self.question_of([*self.estate.common, *moved], self.sides.at(state.nodes))
+            placement = place(question)
             self._alone[state] = placement.joint.works is not None
         return self._alone[state]
 
@@ -96,11 +98,20 @@ class Judge:
         """How workloads that move between two states roll over."""
         if (before, then) not in self._rollouts:
             units = [self.estate.units[number] for number in sorted(then.units - before.units)]
-            fleet = self.sides.at(then.nodes)
-            self._rollouts[before, then] = foresee_rollouts(
-                self.estate, units, before.units, fleet, self.release, self.taken
-            )
+            question = self.question_of(self.estate.at(before.units), self.sides.at(then.nodes))
+            self._rollouts[before, then] = foresee_rollouts(units, question)
         return self._rollouts[before, then]
+
+    def question_of(self, objects: Objects, fleet: Fleet) -> PlacementQuestion:
+        """Return the question of where the pods of objects go, as they run (`cutover.admission`)."""
+        return PlacementQuestion(
+            manifests=admit_all(objects, self.estate.kinds),
+            fleet=fleet,
+            taken=self.taken,
+            release=self.release,
+            kinds=self.estate.kinds,
+            is_late=self.is_late,
+        )
 
 
 class Search:
@@ -117,7 +128,8 @@ class Search:
         estate = judge.estate
         whole = frozenset(range(len(judge.estate.units)))
         manifests = (*estate.at(frozenset()), *estate.of_units(whole))
-        pods = [pods for each in manifests for pods in estate.admitted.find_pod_templates(each)]
+        admitted = admit_all(manifests, estate.kinds)
+        pods = [pods for each in admitted for pods in estate.kinds.find_pod_templates(each)]
         self._alike, self._is_exact = judge.sides.alike(pods)
         # Templates make no pods by themselves; they move with the last nodes.
         units = frozenset(number for number, each in enumerate(judge.estate.units) if each.makes_pods)
@@ -218,5 +230,6 @@ class Search:
         return state.units
 
     def _pods(self, unit: int) -> int:
-        pods = find_pod_templates(self._judge.estate.units[unit].after[-1], self._judge.estate.kinds)
+        estate = self._judge.estate
+        pods = estate.kinds.find_pod_templates(estate.units[unit].after[-1])
         return sum(1 if each.replicas is None else each.replicas for each in pods)

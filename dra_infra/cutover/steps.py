@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import DELETED, Unit
 from dra_infra.cutover.sides import AWAY, LABEL, MOVED, OPERATOR, Sides
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
@@ -85,11 +84,11 @@ class Move(NamedTuple):
         return shlex.join(["kubectl", verb, "-f", file])
 
 
-def how_it_moves(unit: Unit, outlook: Outlook | None = None, kinds: WorkloadKinds | None = None) -> Move:
+def how_it_moves(unit: Unit, kinds: WorkloadKinds, outlook: Outlook | None = None) -> Move:
     """Returns the way in which pods of a workload become new ones, by what its kind does; *outlook* of a rollout that was played through."""
     ref = unit.ref
     manifest = unit.after[-1]
-    kind = (kinds or workload_kinds()).find(unit.after[-1])
+    kind = kinds.find(unit.after[-1])
     others = [each for each in map(reference_to, unit.after) if each != ref]
     name = f"{manifest.get('kind')}.{group_of(manifest)}".lower()
     name = name if name.count(".") > 1 else name.partition(".")[0]

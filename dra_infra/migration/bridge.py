@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.drivers import ShippedClass
-from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import show_steps
 from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
@@ -100,7 +99,7 @@ def _bridge(manifest: Mapping[str, Any], settings: Settings, made: _Made, taken:
     remarks: list[Remark] = []
     added: list[Mapping[str, Any]] = []
     read: set[str] = set()
-    templates = list(find_pod_templates(manifest, settings.kinds))
+    templates = list(settings.kinds.find_pod_templates(manifest))
     asking = {each.path: asks_devices(each.spec) for each in templates}
     schedulers = refuse_schedulers(manifest, asking) if templates else {}
     for pods in templates:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -28,10 +27,10 @@ class ClaimTemplates:
 
     Args:
         objects: All that is migrated: templates that are there keep their names.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
     """
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> None:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds) -> None:
         self.kinds: Final = kinds
         self._given: dict[tuple[str, str], tuple[_Owner | None, str]] = {}
         self._users: dict[tuple[str, str], dict[Any, None]] = {}
@@ -60,7 +59,7 @@ class ClaimTemplates:
                     self._there.setdefault(at[1], {})[_key(claim)] = claim
         # The pods that share a claim are counted: no others join them.
         for each in objects if self._claims else ():
-            for pods in find_pod_templates(each, kinds):
+            for pods in kinds.find_pod_templates(each):
                 for entry in mappings(pods.spec.get("resourceClaims")):
                     namespace = str(value_at(each, "metadata", "namespace") or "")
                     at = namespace, str(entry.get("resourceClaimName"))
@@ -71,7 +70,7 @@ class ClaimTemplates:
             (as_referenced(each), str(entry.get("resourceClaimTemplateName")))
             for each in objects
             if owners[as_referenced(each)] > 1 and value_at(each, "metadata", "name")
-            for pods in find_pod_templates(each, kinds)
+            for pods in kinds.find_pod_templates(each)
             for entry in mappings(pods.spec.get("resourceClaims"))
         }
         """Objects that are there twice, each with a claim template that one of them names: it is not where the others are applied."""

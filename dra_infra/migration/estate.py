@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.accounts import Limits, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_elsewhere, find_values, migrate_values
@@ -27,14 +26,13 @@ from dra_infra.migration.workloads import (
 )
 
 
-def migrated_kinds(kinds: WorkloadKinds | None = None) -> frozenset[tuple[str, str]]:
+def migrated_kinds(kinds: WorkloadKinds) -> frozenset[tuple[str, str]]:
     """Group and name of each kind that servers of today have and a migration reads; ConfigMaps may hold anything, and are none."""
     claims = (("resource.k8s.io", each) for each in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate"))
     queues = ("kueue.x-k8s.io", "ClusterQueue"), ("kueue.x-k8s.io", "Cohort")
     accounts = ("", "ResourceQuota"), ("", "LimitRange"), ("autoscaling", "HorizontalPodAutoscaler"), *queues
     nobodys = ("kueue.x-k8s.io", "Workload"), ("", "PodTemplate")
-    known = (kinds or workload_kinds()).kinds
-    return frozenset({*known, *more_kinds().kinds, *claims, *accounts}).difference(nobodys)
+    return frozenset({*kinds.kinds, *more_kinds().kinds, *claims, *accounts}).difference(nobodys)
 
 
 def migrate_objects(objects: Sequence[Mapping[str, Any]], settings: Settings) -> list[Migrated]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -46,7 +47,7 @@ class Settings:
         pods: How many pods would share it; 0 where that is not known.
         intel_shares: How many containers Intel's plugin lets share a GPU.
         per_node: Whether a workload has a pod on each node that it chooses, as a DaemonSet.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
         controllers: Releases of controllers of other projects, as the input has them.
         serving_mode: The mode in which KServe serves by default; empty where it is not known.
         mapped_classes: Classes that Kueue's configuration in the input maps.
@@ -59,7 +60,7 @@ class Settings:
     pods: int = 0
     intel_shares: int = 1
     per_node: bool = False
-    kinds: WorkloadKinds | None = None
+    kinds: WorkloadKinds = field(default_factory=workload_kinds, repr=False)
     controllers: Controllers = NO_CONTROLLERS
     serving_mode: str = ""
     mapped_classes: frozenset[str] = frozenset()

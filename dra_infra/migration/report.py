@@ -121,7 +121,8 @@ def judge(
     target: ClusterTarget,
     driver: str,
     there: Sequence[Mapping[str, Any]] = (),
-    kinds: WorkloadKinds | None = None,
+    *,
+    kinds: WorkloadKinds,
 ) -> list[list[Problem]]:
     """Returns what servers refuse of each object, of all *kinds*, and of what comes with it, and advice on what changed.
 

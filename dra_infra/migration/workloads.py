@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.decoding import json_type
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
@@ -89,13 +89,13 @@ def more_kinds() -> WorkloadKinds:
     return WorkloadKinds(kinds)
 
 
-def find_kind(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> WorkloadKind | None:
+def find_kind(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> WorkloadKind | None:
     """The kind of an object with pods that can be migrated, or none; a user's own among *kinds* comes first."""
-    known, own = (each.find(manifest) for each in (workload_kinds(), kinds or workload_kinds()))
+    known, own = (each.find(manifest) for each in (workload_kinds(), kinds))
     return own if own is not known else more_kinds().find(manifest) or known
 
 
-def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds | None = None) -> Iterator[Problem]:
+def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> Iterator[Problem]:
     """`wrong-type` for each label, argument or variable of an object with pods that is no text: servers refuse the object."""
     kind = find_kind(manifest, kinds)
     parts = [each for each in kind.parts if not each.composed] if kind else []
@@ -126,7 +126,7 @@ def _find_others(value: Any, path: str, *, is_text: bool = False) -> Iterator[tu
         yield path, json_type(value)
 
 
-def tell_why(manifest: Mapping[str, Any], remark: Remark, kinds: WorkloadKinds | None) -> Remark:
+def tell_why(manifest: Mapping[str, Any], remark: Remark, kinds: WorkloadKinds) -> Remark:
     """A remark on a resource that was not read, with the reason where pods of this kind get no claims, or the way to name a kind."""
     group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
     kind = str(manifest.get("kind"))
@@ -217,7 +217,7 @@ def _count_pods(manifest: Mapping[str, Any], templates: ClaimTemplates) -> Mappi
     if is_again or ref in templates.scaled:
         return {}
     found: dict[str, list[int | None]] = {}
-    for each in find_pod_templates(manifest, templates.kinds):
+    for each in templates.kinds.find_pod_templates(manifest):
         is_open = each.most is not None or each.uncounted or each.malformed
         found.setdefault(each.path, []).append(None if is_open else each.replicas)
     return {path: 0 if None in counts else sum(filter(None, counts)) for path, counts in found.items()}

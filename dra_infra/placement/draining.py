@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
@@ -16,6 +13,7 @@ from dra_infra.placement.fillings import find_interchangeable, group_pods
 from dra_infra.placement.growth import find_growth
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.placement import Growth, JointVerdict
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet
 
@@ -54,26 +52,22 @@ class Drained:
 
 
 def drain_one_of_each(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    *,
-    find_taken: Callable[[Fleet, str], Taken],
-    release: Release,
-    is_late: Callable[[], bool],
-    kinds: WorkloadKinds | None = None,
+    question: PlacementQuestion, find_taken: Callable[[Fleet, str], Taken]
 ) -> tuple[Drained, ...]:
-    """The verdict with one node drained, for each kind of nodes that the pods of the program can tell apart.
+    """Return the verdict with one node drained, for each kind of nodes that the pods of the program can tell apart.
 
-    *find_taken* tells what is not free of a fleet while a node is drained; with an empty name while none is.
+    Args:
+        question: The program and the fleet while no node is drained.
+        find_taken: Returns what is not free of a fleet while the node of a name is drained.
     """
-    opened = open_program(manifests, fleet, find_taken(fleet, ""), release, is_late=is_late, kinds=kinds)
+    opened = open_program(question)
     plans = [(each, each.plan) for each in opened.arriving if isinstance(each.plan, PodPlan)]
     found: list[Drained] = []
     for nodes in find_interchangeable(opened.free, group_pods(opened.free, plans)):
         name = opened.free.cluster.nodes[nodes[0]].name
-        without = change_fleet(fleet, WhatIf(drain=(name,)), release)
-        taken = find_taken(without, name)
-        placed = place(manifests, without, taken=taken, release=release, is_late=is_late, kinds=kinds)
-        growth = find_growth(manifests, placed, taken=taken, release=release, is_late=is_late, kinds=kinds)
+        without = change_fleet(question.fleet, WhatIf(drain=(name,)), question.release)
+        drained = replace(question, fleet=without, taken=find_taken(without, name))
+        placed = place(drained)
+        growth = find_growth(drained, placed)
         found.append(Drained(name, len(nodes), placed.joint, growth, placed.evicted))
     return tuple(found)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, SharedLimit, whole_of
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import PodPlan
@@ -30,6 +27,7 @@ from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.open_programs import OpenProgram, open_program
 from dra_infra.placement.outcomes import Chosen
 from dra_infra.placement.placement import Growth, GrowthAnswer, JointAnswer, JointVerdict, Order, Placement
+from dra_infra.placement.question import PlacementQuestion, never_late
 from dra_infra.placement.scheduling import place
 
 TRIES: Final = 64
@@ -43,64 +41,32 @@ Added = tuple[int, ...]
 """How many nodes, or racks, each pool gets."""
 
 
-def find_growth(
-    manifests: Sequence[Mapping[str, Any]],
-    placement: Placement,
-    *,
-    taken: Taken = NOTHING_TAKEN,
-    release: Release | None = None,
-    is_late: Callable[[], bool] = lambda: False,
-    kinds: WorkloadKinds | None = None,
-) -> Growth | None:
-    """The cheapest growth with which all pods of a program fit; None where the fleet has no node pools.
+def find_growth(question: PlacementQuestion, placement: Placement) -> Growth | None:
+    """Return the cheapest growth with which all pods of a program fit; None if the fleet has no node pools.
 
     Args:
-        manifests: The objects of the program.
-        placement: Where they go on the fleet as it is.
-        taken: What is not free of it.
-        release: Whose scheduler; as for `place`.
-        is_late: Asked now and then; once true, what is not known by then is not decided.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        question: The program and the fleet.
+        placement: The answer of `place` to it.
     """
-    if not placement.fleet.pools:
-        return None
-
-    def place_on(fleet: Fleet) -> Placement:
-        return place(manifests, fleet, taken=taken, release=release, is_late=is_late, kinds=kinds)
-
-    def open_on(fleet: Fleet) -> OpenProgram:
-        return open_program(manifests, fleet, taken, release, kinds=kinds)
-
-    return _Search(placement, taken, place_on, open_on, is_late).find()
+    return _Search(question, placement).find() if question.fleet.pools else None
 
 
-def place_within_limits(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    *,
-    taken: Taken,
-    release: Release | None,
-    kinds: WorkloadKinds | None = None,
-) -> Placement:
-    """Where the pods of a program go with as many nodes as they need, with headroom and growth.
+def place_within_limits(question: PlacementQuestion) -> Placement:
+    """Return where the pods of a program go with as many nodes as they need, with headroom and growth.
 
     Where they do not fit within the limits of the fleet's node pools, it is that with each of these at its largest, and the
     joint verdict is that of the growth. It has no headroom where the limits do not allow all these nodes together.
 
     Args:
-        manifests: The objects of the program.
-        fleet: Where to.
-        taken: What is not free of it.
-        release: As for `place`.
-        kinds: As for `place`.
+        question: The program and the fleet.
     """
+    fleet = question.fleet
     growth = None
     if fleet.pools:
-        placement = place(manifests, fleet, taken=taken, release=release, kinds=kinds)
-        growth = find_growth(manifests, placement, taken=taken, release=release, kinds=kinds)
+        growth = find_growth(question, place(question))
         if growth is not None:
             fleet = fleet.grown(growth.added if growth.fits else [len(pool.spare) for pool in fleet.pools])
-    placement = place(manifests, fleet, taken=taken, release=release, with_headroom=True, kinds=kinds)
+    placement = place(replace(question, fleet=fleet), with_headroom=True)
     if growth is None:
         return placement
     workloads = placement.workloads
@@ -120,20 +86,11 @@ def place_within_limits(
 
 
 class _Search:
-    def __init__(
-        self,
-        placement: Placement,
-        taken: Taken,
-        place_on: Callable[[Fleet], Placement],
-        open_on: Callable[[Fleet], OpenProgram],
-        is_late: Callable[[], bool],
-    ) -> None:
-        self._fleet = placement.fleet
-        self._pools = placement.fleet.pools
-        self._taken = taken
-        self._place_on = place_on
-        self._open_on = open_on
-        self._is_late = is_late
+    def __init__(self, question: PlacementQuestion, placement: Placement) -> None:
+        self._question = question
+        self._fleet = question.fleet
+        self._pools = question.fleet.pools
+        self._is_late = question.is_late
         self._now: Added = (0,) * len(self._pools)
         self._largest: Added = tuple(len(pool.spare) for pool in self._pools)
         self._known = {self._now: placement}
@@ -167,7 +124,7 @@ class _Search:
 
     def _at(self, added: Added) -> Placement:
         if added not in self._known:
-            self._known[added] = self._place_on(self._fleet.grown(added))
+            self._known[added] = place(self._with(added))
         return self._known[added]
 
     def _works(self, added: Added) -> bool:
@@ -177,11 +134,16 @@ class _Search:
         return sum(cost * number for cost, number in zip(self._costs, added, strict=True))
 
     def _open(self, added: Added) -> OpenProgram:
-        return self._open_on(self._fleet.grown(added))
+        # Whoever counts states here asks for the time itself.
+        return open_program(replace(self._with(added), is_late=never_late))
+
+    def _with(self, added: Added) -> PlacementQuestion:
+        """Return the question on the fleet with more nodes."""
+        return replace(self._question, fleet=self._fleet.grown(added))
 
     def _propose(self, top: OpenProgram) -> Added | None:
         """The growth that an integer program finds; None where there is no program for it, empty or None where it has no answer."""
-        made, refused = ObjectMakers(top, self._taken.made).make_together(top.arriving)
+        made, refused = ObjectMakers(top).make_together(top.arriving)
         workloads = [(each, each.plan) for each in made if isinstance(each.plan, PodPlan)]
         if len(workloads) < len(made) or not has_solver() or not are_nodes_apart(top.free, workloads):
             return None
@@ -238,7 +200,7 @@ class _Search:
         is_sharing = top.free.in_use.is_shared or any(
             entry.shared for _, plan in daemons for entry in plan.entries
         )
-        _, refused = ObjectMakers(top, self._taken.made).make_together(top.arriving)
+        _, refused = ObjectMakers(top).make_together(top.arriving)
         if keys - {HOSTNAME} or is_sharing or refused:
             return False
         first = place_together(top.free, [each for each, _ in daemons]).order

@@ -18,13 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.explanation.question import AskedClaim, Question
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import Gang
 from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_object
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -32,6 +30,7 @@ from dra_infra.placement.free_fleet import Capacity, FirstFit, FreeFleet
 from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.open_programs import OpenProgram, open_program, without_affinity
 from dra_infra.placement.placement import NodePlacement, Order
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.workloads import find_workloads
 
 _BETWEEN: Final = {
@@ -46,13 +45,12 @@ class ObjectMakers:
 
     Args:
         program: The program, on its fleet.
-        made: What others have made, by namespace.
     """
 
-    def __init__(self, program: OpenProgram, made: Mapping[str, Use]) -> None:
+    def __init__(self, program: OpenProgram) -> None:
         objects = program.objects
         self.program = program
-        self._quotas = Quotas(objects.policies, made)
+        self._quotas = Quotas(objects.policies, objects.made)
         self._refused: dict[ObjectRef, str] = {}
         # Pods count with those that controllers make.
         for manifest in (each for each in objects.manifests if self._quotas and each.get("kind") != "Pod"):
@@ -165,28 +163,31 @@ def find_workload(objects: ProgramObjects, owner: ObjectRef) -> Workload | None:
     return None
 
 
-def find_refusal(
-    question: Question,
-    manifests: Sequence[Mapping[str, Any]],
-    owner: ObjectRef,
-    taken: Taken,
-    release: Release,
-    kinds: WorkloadKinds,
-) -> str:
-    """Returns the refusal of a quota for pods of a workload with the claims of a question; empty where all are made, or it is not known."""
-    if not any(each.get("kind") == "ResourceQuota" for each in (*manifests, *taken.policies)):
+def find_refusal(asked: Question, owner: ObjectRef, placed: PlacementQuestion) -> str:
+    """Return the refusal of a quota for pods of a workload; empty if all are made, or if it is not known.
+
+    Args:
+        asked: The question about the workload, with the claims that it is asked with.
+        owner: The workload.
+        placed: The program that it belongs to.
+    """
+    taken = placed.taken
+    if not any(each.get("kind") == "ResourceQuota" for each in (*placed.manifests, *taken.policies)):
         return ""
-    asked = {each.name: each for each in question.claims}
-    fleet = Fleet(name="", classes=tuple(question.cluster.classes.values()))
-    taken = replace(taken, templates=tuple(_with_claim(each, asked) for each in taken.templates))
+    claims = {each.name: each for each in asked.claims}
     program = open_program(
-        [_with_claim(each, asked) for each in manifests], fleet, taken, release, kinds=kinds
+        replace(
+            placed,
+            manifests=[_with_claim(each, claims) for each in placed.manifests],
+            fleet=Fleet(name="", classes=tuple(asked.cluster.classes.values())),
+            taken=replace(taken, templates=tuple(_with_claim(each, claims) for each in taken.templates)),
+        )
     )
     workload = find_workload(program.objects, owner)
     if workload is None or isinstance(workload.plan, Undecided):
         return ""
-    wanted = len(question.eligible) if workload.replicas is None else workload.replicas
-    most, why = ObjectMakers(program, taken.made).count_alone(workload.owner, workload.plan, wanted)
+    wanted = len(asked.eligible) if workload.replicas is None else workload.replicas
+    most, why = ObjectMakers(program).count_alone(workload.owner, workload.plan, wanted)
     return show_refusal(most, wanted, why) if most < wanted else ""
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
 from dra_infra.kubernetes.api.manifests import (
@@ -23,7 +21,7 @@ from dra_infra.kubernetes.api.manifests import (
 )
 from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
     PodAdmission,
     Quotas,
@@ -35,9 +33,9 @@ from dra_infra.kubernetes.apiserver.admission import (
 )
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.specs.compute_domains import channel_template
 
 
@@ -45,25 +43,18 @@ class ProgramObjects:
     """The claims, templates and classes of a program by name, those of a fleet behind them.
 
     Args:
-        manifests: The objects of the program.
-        shipped: Classes of the fleet.
-        release: The server that stores them.
-        taken: With namespaces, LimitRanges, quotas, RuntimeClasses, claims and claim templates of others.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        question: The program, the fleet, and namespaces, LimitRanges, quotas, RuntimeClasses, claims and claim templates of others.
     """
 
-    def __init__(
-        self,
-        manifests: Iterable[Mapping[str, Any]],
-        shipped: Sequence[DeviceClass],
-        release: Release,
-        taken: Taken = NOTHING_TAKEN,
-        kinds: WorkloadKinds | None = None,
-    ) -> None:
-        self.kinds = kinds or workload_kinds()
-        self.manifests = list(manifests)
-        self.release = release
+    def __init__(self, question: PlacementQuestion) -> None:
+        taken = question.taken
+        shipped = question.fleet.classes
+        self.kinds = question.kinds
+        self.manifests = list(question.manifests)
+        self.release = question.release
         self.grouped = taken.grouped
+        self.made = taken.made
+        """What others use of quotas, by namespace."""
         self.policies = [*taken.policies, *self.manifests]
         """Objects among which those are that add to pods, bound them, or say what namespaces are."""
         self.admission = PodAdmission(self.policies)

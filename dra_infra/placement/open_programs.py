@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import is_extended_key
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
+from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
-from dra_infra.placement.cluster import Cluster, newest_release
+from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.objects import ProgramObjects
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.workloads import find_bystanders, find_workloads, plan_claim, read_evicted
 
 
@@ -52,32 +49,19 @@ class OpenProgram:
         return *self.workloads, *self.bystanders
 
 
-def open_program(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    taken: Taken,
-    release: Release | None,
-    *,
-    claim: ObjectRef | None = None,
-    is_late: Callable[[], bool] | None = None,
-    kinds: WorkloadKinds | None = None,
-) -> OpenProgram:
+def open_program(question: PlacementQuestion, *, claim: ObjectRef | None = None) -> OpenProgram:
     """Read what a program asks for, and open the fleet for it.
 
     Args:
-        manifests: The objects of the program.
-        fleet: Where to.
-        taken: What is not free of it.
-        release: Whose server stores the objects and whose scheduler allocates; None for the newest.
+        question: The program and the fleet.
         claim: Place a pod with this claim or claim template alone; None takes all workloads.
-        is_late: Asked during searches; once true, what is not answered by then is not decided.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    objects = ProgramObjects(manifests, fleet.classes, release or newest_release(), taken, kinds)
+    fleet, taken = question.fleet, question.taken
+    objects = ProgramObjects(question)
     workloads, notes, unplaced = (
         find_workloads(objects) if claim is None else ([plan_claim(objects, claim)], [], [])
     )
-    cluster = Cluster(fleet, objects.release, is_late, objects=objects.policies)
+    cluster = Cluster(fleet, question.release, question.is_late, objects=objects.policies)
     evicted = read_evicted(objects, taken) if claim is None else []
     others = [*evicted, *(find_bystanders(objects) if claim is None else ())]
     shapes, aside = (

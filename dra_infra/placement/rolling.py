@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
 from dra_infra.placement.joint import in_order, without_absent
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 from dra_infra.placement.open_programs import open_program
+from dra_infra.placement.question import PlacementQuestion
 
 MAX_EFFORT: Final = 300_000
 """Nodes tried and pods placed, over all steps; nothing is said of a rollout that needs more."""
@@ -72,16 +69,8 @@ class Progress:
         return self.started >= self.wanted
 
 
-def step_rollovers(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    rollovers: Sequence[Rollover],
-    *,
-    taken: Taken = NOTHING_TAKEN,
-    release: Release | None = None,
-    kinds: WorkloadKinds | None = None,
-) -> dict[ObjectRef, Progress]:
-    """How far each rollover comes before nothing moves any more.
+def step_rollovers(question: PlacementQuestion, rollovers: Sequence[Rollover]) -> dict[ObjectRef, Progress]:
+    """Return how far each rollover comes before nothing moves any more.
 
     Every pod of the objects has its place first, by first fit, and keeps it until it is stopped. Then, round by round,
     each Deployment starts what `replicas + surge` allows, and stops what runs above `replicas - unavailable`; a new pod
@@ -90,17 +79,13 @@ def step_rollovers(
     exchanges the pod of each node on that node: rollingUpdate in pkg/controller/daemon/update.go.
 
     Args:
-        manifests: The objects of both sides, with different names for the two generations.
-        fleet: Where to.
+        question: The objects of both sides, with different names for the two generations, and the fleet.
         rollovers: All that roll over at once.
-        taken: What is not free of the fleet.
-        release: Whose server and scheduler; None for the newest.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
         Progress by `Rollover.new`; without those that cannot be decided, and empty when there are too many steps.
     """
-    opened = open_program(manifests, fleet, taken, release, kinds=kinds)
+    opened = open_program(question)
     # Pods without devices are not followed, so nobody is held to be near them. Of others only what is evicted moves.
     held = without_absent([*opened.workloads, *filter(_has_devices, opened.bystanders)])
     ordered = (held[number] for number in in_order(held))

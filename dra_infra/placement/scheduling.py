@@ -6,16 +6,13 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.explanation.shortages import literal
-from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.kubernetes.api.workload_kinds import Gang
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.output.wording import count_of
 from dra_infra.placement.candidates import CandidateNodes
@@ -37,6 +34,7 @@ from dra_infra.placement.objects import find_lacking, name_policies
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Aborted, NotDecided
 from dra_infra.placement.placement import JointVerdict, Order, Placement, Reason, WorkloadPlacement, by_owner
+from dra_infra.placement.question import PlacementQuestion
 
 OTHER_NODES: Final = "fleet-is-partial"
 """Code of the reason why it is open where pods without devices go: the cluster may have nodes that the fleet does not name."""
@@ -45,36 +43,23 @@ ORDERS_LEFT: Final = "orders-not-all-tried"
 
 
 def place(
-    manifests: Sequence[Mapping[str, Any]],
-    fleet: Fleet,
-    *,
-    taken: Taken = NOTHING_TAKEN,
-    last: frozenset[ObjectRef] = frozenset(),
-    release: Release | None = None,
-    is_late: Callable[[], bool] | None = None,
-    with_headroom: bool = False,
-    kinds: WorkloadKinds | None = None,
+    question: PlacementQuestion, *, last: frozenset[ObjectRef] = frozenset(), with_headroom: bool = False
 ) -> Placement:
-    """Where the pods of a program can go.
+    """Return where the pods of a program can go.
 
     Args:
-        manifests: The objects of the program; those that decide nothing here are passed over. The program's classes
-            come before the fleet's of the same name. Markers stand for values that are not known.
-        fleet: What to place them on.
-        taken: What is not free of it.
+        question: The program and the fleet.
         last: Workloads that the joint placement puts behind all others.
-        release: Whose server stores the objects and whose scheduler allocates; None for the newest.
-        is_late: Asked during searches; once true, what is not answered by then is `not-decided`.
         with_headroom: Whether to count what is left per class and MIG profile, before and after.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
 
     Returns:
         One answer per workload whose pods use devices, and one per other workload that does not fit. Nothing is raised for what a program or fleet holds: what
         cannot be answered is `not-decided` with its reason.
     """
-    opened = open_program(manifests, fleet, taken, release, is_late=is_late, kinds=kinds)
+    fleet, taken, is_late = question.fleet, question.taken, question.is_late
+    opened = open_program(question)
     objects, workloads, free = opened.objects, opened.workloads, opened.free
-    makers = ObjectMakers(opened, taken.made)
+    makers = ObjectMakers(opened)
     scheduler = _Scheduler(free, makers, is_late)
     answers = scheduler.place_gangs(workloads, [scheduler.place_alone(each) for each in workloads])
     order = sorted(range(len(workloads)), key=lambda number: workloads[number].owner in last)
@@ -114,18 +99,11 @@ def place(
     )
 
 
-def place_claim(
-    manifests: Sequence[Mapping[str, Any]],
-    claim: ObjectRef,
-    fleet: Fleet,
-    *,
-    taken: Taken = NOTHING_TAKEN,
-    release: Release | None = None,
-) -> WorkloadPlacement:
-    """Where one pod can go that uses nothing but the given claim or claim template."""
-    opened = open_program(manifests, fleet, taken, release, claim=claim)
+def place_claim(question: PlacementQuestion, claim: ObjectRef) -> WorkloadPlacement:
+    """Return where one pod can go that uses nothing but the given claim or claim template."""
+    opened = open_program(question, claim=claim)
     (workload,) = opened.workloads
-    answer = _Scheduler(opened.free, ObjectMakers(opened, taken.made)).place_alone(workload)
+    answer = _Scheduler(opened.free, ObjectMakers(opened), question.is_late).place_alone(workload)
     return replace(answer, pods=place_together(opened.free, opened.workloads).pods[0])
 
 
@@ -134,9 +112,7 @@ _MOST_WAYS: Final = 100
 
 
 class _Scheduler:
-    def __init__(
-        self, free: FreeFleet, makers: ObjectMakers, is_late: Callable[[], bool] | None = None
-    ) -> None:
+    def __init__(self, free: FreeFleet, makers: ObjectMakers, is_late: Callable[[], bool]) -> None:
         self._cluster = free.cluster
         self.free = free
         self._makers = makers
@@ -214,7 +190,7 @@ class _Scheduler:
         """The verdict on some of the workloads without the others."""
         plans = [(each, each.plan) for each in workloads if isinstance(each.plan, PodPlan)]
         first = place_together(self.free, workloads).order
-        return judge_jointly(self.free, plans, first, self._is_late or (lambda: False))
+        return judge_jointly(self.free, plans, first, self._is_late)
 
     def place_gangs(
         self, workloads: Sequence[Workload], answers: Sequence[WorkloadPlacement]
@@ -381,7 +357,7 @@ def _judge_jointly(
     wanted: Sequence[Workload],
     first: Order,
     refused: Mapping[ObjectRef, str],
-    is_late: Callable[[], bool] | None,
+    is_late: Callable[[], bool],
 ) -> JointVerdict:
     answers = {answer.owner: answer for answer in placed}
     for each in wanted:
@@ -402,7 +378,7 @@ def _judge_jointly(
     if elsewhere := [text for owner, text in refused.items() if owner not in placed_owners]:
         return JointVerdict(verdict="never", reasons=(elsewhere[0],))
     plans = [(each, each.plan) for each in wanted if isinstance(each.plan, PodPlan)]
-    return judge_jointly(free, plans, first, is_late or (lambda: False))
+    return judge_jointly(free, plans, first, is_late)
 
 
 def _leave_open(answer: WorkloadPlacement) -> WorkloadPlacement:
@@ -429,7 +405,7 @@ def _judge_at_most(
     placed: Sequence[WorkloadPlacement],
     wanted: Sequence[Workload],
     makers: ObjectMakers,
-    is_late: Callable[[], bool] | None,
+    is_late: Callable[[], bool],
 ) -> JointVerdict | None:
     """The verdict with every workload that is autoscaled at its most pods; None where none has more than now."""
     most = [each if each.most is None else replace(each, replicas=each.most) for each in wanted]

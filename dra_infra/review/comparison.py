@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.equality import is_same_value
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
@@ -42,14 +42,14 @@ class ProgramIndex:
     users: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
 
     @classmethod
-    def of(cls, program: Program, kinds: WorkloadKinds | None = None) -> ProgramIndex:
-        """Index *program*, whose pods are those of *kinds*, or of the kinds that the catalogue knows."""
+    def of(cls, program: Program, kinds: WorkloadKinds) -> ProgramIndex:
+        """Index *program*, whose pods are those of *kinds*."""
         pods: dict[ObjectRef, PodTemplate] = {}
         needs: dict[ObjectRef, frozenset[ObjectRef]] = {}
         users: defaultdict[ObjectRef, set[ObjectRef]] = defaultdict(set)
         manifests = [item.manifest for item in program.objects]
         for item in program.objects:
-            for template in find_pod_templates(with_runtime(item.manifest, manifests), kinds):
+            for template in kinds.find_pod_templates(with_runtime(item.manifest, manifests)):
                 pods[replace(item.ref, part=template.owner.part)] = template
                 needs[item.ref] = needs.get(item.ref, frozenset()) | frozenset(_find_needs(template))
             for ref in needs.get(item.ref, ()):
@@ -173,7 +173,7 @@ class Comparison:
         moved: URNs of deleted objects that another resource creates.
         rolling: URNs of changes that exchange pods with claims.
         exchanged: URNs of other changes of what such pods come from, with which their controllers deal in their own way.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
     """
 
     changes: tuple[Change, ...]
@@ -189,7 +189,7 @@ class Comparison:
     moved: frozenset[str]
     rolling: frozenset[str]
     exchanged: frozenset[str]
-    kinds: WorkloadKinds | None = field(default=None, repr=False)
+    kinds: WorkloadKinds = field(repr=False)
 
     @classmethod
     def of(
@@ -203,13 +203,23 @@ class Comparison:
         after: Placement | None = None,
         kinds: WorkloadKinds | None = None,
     ) -> Comparison:
-        """Index both programs, and what runs beside them; *before* and *after* are their placements."""
+        """Index both programs, and what runs beside them.
+
+        Args:
+            changes: Every object that differs.
+            base: The program before.
+            head: The program after.
+            running: What runs.
+            before: Where the pods of the base go; None without a fleet.
+            after: Where the pods of the head go.
+            kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
+        """
+        kinds = kinds or workload_kinds()
         base_index, head_index = ProgramIndex.of(base, kinds), ProgramIndex.of(head, kinds)
         own = frozenset(ref.stored for ref in (*base_index.objects, *head_index.objects))
-        users, others = head_index.users, _index_others(running, own).users
+        users, others = head_index.users, _index_others(running, own, kinds).users
         gone = (each for each in changes if each.action == "deleted")
         pods = base_index.by_object(), head_index.by_object()
-        known = kinds or workload_kinds()
         return cls(
             changes=changes,
             base=base,
@@ -223,7 +233,7 @@ class Comparison:
             users={ref: (*users.get(ref, ()), *others.get(ref, ())) for ref in {*users, *others}},
             moved=frozenset(each.urn for each in gone if each.ref in head_index.objects),
             rolling=frozenset(each.urn for each in changes if _rolls(each, base_index, head_index)),
-            exchanged=frozenset(each.urn for each in changes if _exchanges(each, *pods, known)),
+            exchanged=frozenset(each.urn for each in changes if _exchanges(each, *pods, kinds)),
             kinds=kinds,
         )
 
@@ -252,14 +262,14 @@ def _exchanges(
     )
 
 
-def _index_others(running: Running, own: frozenset[ObjectRef]) -> ProgramIndex:
+def _index_others(running: Running, own: frozenset[ObjectRef], kinds: WorkloadKinds) -> ProgramIndex:
     """Running objects that nothing else made and no program has: pods of a Deployment and claims of a pod say nothing new."""
     objects = [
         ProgramObject(urn="", manifest=manifest)
         for ref, manifest in running.objects.items()
         if ref not in own and not _is_made(manifest)
     ]
-    return ProgramIndex.of(Program(project="", stack="", objects=tuple(objects)))
+    return ProgramIndex.of(Program(project="", stack="", objects=tuple(objects)), kinds)
 
 
 def _is_made(manifest: Mapping[str, Any]) -> bool:
@@ -275,13 +285,14 @@ _RULE: Final = "DeviceTaintRule"
 
 
 def both_generations(
-    base: Program, head: Program, pods: Mapping[ObjectRef, int | None], kinds: WorkloadKinds | None = None
+    compared: Comparison, pods: Mapping[ObjectRef, int | None]
 ) -> tuple[list[Mapping[str, Any]], dict[ObjectRef, ObjectRef]]:
-    """The objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
+    """Return the objects of the base, the head's DeviceTaintRules, and under other names its workloads with their claims and classes.
 
     *pods* says how many pods, or groups, each of these workloads gets, None for one per node. Returned is too what each renamed
     one is called.
     """
+    base, head = compared.base, compared.head
     known = {item.ref: item.manifest for item in base.objects}
     renamed = {
         (item.ref.kind, item.ref.name)
@@ -301,7 +312,7 @@ def both_generations(
                 if pods[item.ref] is not None:
                     manifest["spec"]["replicas"] = pods[item.ref]
                 owners[replace(item.ref, name=f"{item.ref.name}{NEW}")] = item.ref
-            _rename(manifest, renamed, kinds or workload_kinds())
+            _rename(manifest, renamed, compared.kinds)
             manifests.append(manifest)
     return manifests, owners
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, find_markers
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
@@ -244,6 +245,26 @@ MARKS: dict[Grade, str] = {"failed": "✗", "danger": "!", "undecided": "?", "ok
 """The sign that each grade starts with."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HowMade:
+    """What is known of the runs that made both sides, beside their objects.
+
+    Args:
+        base_failure: Why the base did not run; None where it did.
+        is_whole: Whether the head makes all of its objects. If it has errors, it is not known which of those that it lacks it deletes.
+        meant: The head as it is written, where the engine sends something else; None where it does not.
+        opaque: URNs of the head's objects whose secrets were never known, so that they could not be compared; None takes
+            every object that shows one.
+        locate: Where fields of the head's objects are written; None takes the places of the objects.
+    """
+
+    base_failure: Problem | None = None
+    is_whole: bool = True
+    meant: Program | None = field(default=None, repr=False)
+    opaque: frozenset[str] | None = None
+    locate: Locate | None = None
+
+
 def review(
     base: Program,
     head: Program,
@@ -253,13 +274,9 @@ def review(
     after: Placement | None = None,
     running: Running = NOTHING_RUNS,
     engine: EnginePreview | None = None,
-    opaque: frozenset[str] | None = None,
-    locate: Locate | None = None,
     kinds: WorkloadKinds | None = None,
-    is_whole: bool = True,
     changes: Sequence[Change] | None = None,
-    base_failure: Problem | None = None,
-    meant: Program | None = None,
+    made: HowMade | None = None,
 ) -> Review:
     """Compare two runs of a program, and where their pods go.
 
@@ -272,26 +289,20 @@ def review(
         running: What runs in the cluster that was read: it decides who is hit, and which quotas there are. The placements
             take it into account already, or not at all.
         engine: The engine's preview of the head's stack.
-        opaque: URNs of the head's objects whose secrets were never known, so that nobody could compare them; None takes
-            every object that shows one.
-        locate: Where fields of the head's objects are written; None takes the places of the objects.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
-        is_whole: Whether the head makes all of its objects. Of one with errors nobody knows which of those that it lacks it deletes.
+        kinds: Kinds of objects that make pods; None takes those that the catalogue knows.
         changes: What differs, where it was compared already.
-        base_failure: Why the base did not run.
-        meant: The head as it is written, where the engine sends something else; None where it does not.
+        made: What is known of both runs; None for two that made all of their objects.
     """
-    changes = compare_programs(base, head) if changes is None else changes
-    lacking = [] if is_whole else [each.ref for each in changes if each.after is None]
-    changes = tuple(each for each in changes if is_whole or each.after is not None)
+    made = made or HowMade()
+    every = compare_programs(base, head) if changes is None else changes
+    lacking = [] if made.is_whole else [each.ref for each in every if each.after is None]
+    known = tuple(each for each in every if made.is_whole or each.after is not None)
     if lacking and after is not None and not after.workloads:
         before = after = None
-    joined = join_engine(changes, base, head, engine) if engine else Joined(changes=changes)
-    changes = joined.changes
-    staying = tuple(find_staying(changes, base))
-    in_cluster = replace(head, objects=(*head.objects, *staying)) if staying else head
+    joined = join_engine(known, base, head, engine) if engine else Joined(changes=known)
+    in_cluster = _with_staying(head, joined.changes, base)
     compared = Comparison.of(
-        changes, base, in_cluster, running=running, before=before, after=after, kinds=kinds
+        joined.changes, base, in_cluster, running=running, before=before, after=after, kinds=kinds
     )
     workloads = tuple(each for each in _find_workloads(compared) if each.owner.whole not in lacking)
     unplaced = _find_why_unplaced(compared)
@@ -301,23 +312,16 @@ def review(
         stack=head.stack,
         base_label=base_label,
         provenance=_find_provenance(base, head, after),
-        changes=changes,
-        unchanged=len(head.objects) - sum(change.after is not None for change in changes),
-        problems=(
-            *([_describe_failure(base_label, base_failure)] if base_failure else ()),
-            *_find_problems(compared, workloads, joined, locate, is_whole=is_whole),
-        ),
+        changes=joined.changes,
+        unchanged=len(head.objects) - sum(change.after is not None for change in joined.changes),
+        problems=_find_problems(compared, workloads, joined, made, base_label),
         dangers=tuple(each for each in found if each.level == "danger"),
         rollouts=tuple(each for each in found if each.level == "note"),
         workloads=workloads,
-        not_known=(
-            *([NotSeen(what="deletion of", name=join_words(lacking), reason=_LACKING)] if lacking else ()),
-            *_find_not_known(compared, workloads, opaque),
-            *joined.not_known,
-        ),
+        not_known=(*_find_not_known(compared, workloads, made.opaque, lacking), *joined.not_known),
         notes=(
             *_find_notes(base, head, after, unplaced),
-            *describe_options(changes, base, head, meant or head),
+            *describe_options(joined.changes, base, head, made.meant or head),
             *joined.notes,
         ),
         unplaced=unplaced,
@@ -328,6 +332,12 @@ def review(
         rooms=() if lacking else compare_rooms(before, after),
         growth=None if lacking else compare_growth(before, after, compared.base_index, compared.head_index),
     )
+
+
+def _with_staying(head: Program, changes: Sequence[Change], base: Program) -> Program:
+    """Return the head with the objects that it lacks and that stay in the cluster."""
+    staying = tuple(find_staying(changes, base))
+    return replace(head, objects=(*head.objects, *staying)) if staying else head
 
 
 def _describe_failure(base_label: str, failure: Problem) -> Problem:
@@ -369,21 +379,21 @@ def _find_problems(
     compared: Comparison,
     workloads: Sequence[WorkloadReview],
     joined: Joined,
-    locate: Locate | None,
-    *,
-    is_whole: bool,
+    made: HowMade,
+    base_label: str,
 ) -> tuple[Problem, ...]:
-    """Return the problems of the head and of its placement, errors first."""
+    """Return why the base did not run, and the problems of the head and of its placement, errors first."""
     head, after = compared.head, compared.head_placement
     problems = {
         *(problem for problem in head.problems if not is_told_as_danger(problem)),
-        *find_refused(compared.changes, head, locate),
-        *find_option_problems(compared.changes, compared.base, head, is_whole=is_whole),
+        *find_refused(compared.changes, head, made.locate),
+        *find_option_problems(compared.changes, compared.base, head, is_whole=made.is_whole),
         *find_unplaced(workloads, after.fleet.name if after else ""),
         *find_no_order(compared.base_placement, after),
         *joined.problems,
     }
-    return tuple(sorted(problems, key=lambda each: (each.severity != "error", each)))
+    failure = [_describe_failure(base_label, made.base_failure)] if made.base_failure else []
+    return (*failure, *sorted(problems, key=lambda each: (each.severity != "error", each)))
 
 
 def find_dangers(compared: Comparison) -> tuple[Danger, ...]:
@@ -407,9 +417,14 @@ def _with_place(danger: Danger, compared: Comparison) -> Danger:
 
 
 def _find_not_known(
-    compared: Comparison, workloads: Sequence[WorkloadReview], opaque: frozenset[str] | None
+    compared: Comparison,
+    workloads: Sequence[WorkloadReview],
+    opaque: frozenset[str] | None,
+    lacking: Sequence[ObjectRef],
 ) -> Iterator[NotSeen]:
     head = compared.head
+    if lacking:
+        yield NotSeen(what="deletion of", name=join_words(lacking), reason=_LACKING)
     yield from sorted({*head.not_seen, *compared.base.not_seen})
     yield from find_several_clusters(head)
     yield from find_undecided(compared.changes)

@@ -6,15 +6,15 @@ rollouts on it come to their end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.output.wording import count_of
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.rolling import Progress, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import get_field
@@ -304,15 +304,8 @@ def _find_surge_room(
     """
     if not surges:
         return {}
-    manifests, owners = both_generations(compared.base, compared.head, surges)
-    placement = place(
-        manifests,
-        fleet,
-        taken=_find_taken(compared, fleet),
-        last=frozenset(owners),
-        release=compared.head.release,
-        kinds=compared.kinds,
-    )
+    manifests, owners = both_generations(compared, surges)
+    placement = place(_question_of(compared, manifests, fleet), last=frozenset(owners))
     return {
         owners[workload.owner]: len(workload.pods)
         for workload in placement.workloads
@@ -320,10 +313,16 @@ def _find_surge_room(
     }
 
 
-def _find_taken(compared: Comparison, fleet: Fleet) -> Taken:
-    """Returns what others take while the change rolls out, whose rules may evict some of them."""
-    manifests = [each.manifest for each in compared.head.objects]
-    return compared.running.without_evicted(manifests, fleet, compared.head.release)
+def _question_of(
+    compared: Comparison, manifests: Sequence[Mapping[str, Any]], fleet: Fleet
+) -> PlacementQuestion:
+    """Return the question about objects of both sides while the change rolls out, whose rules may evict pods of others."""
+    release = compared.head.release
+    head = [each.manifest for each in compared.head.objects]
+    taken = compared.running.without_evicted(head, fleet, release)
+    return PlacementQuestion(
+        manifests=manifests, fleet=fleet, taken=taken, release=release, kinds=compared.kinds
+    )
 
 
 def _find_progress(
@@ -341,15 +340,8 @@ def _find_progress(
     if not rollovers:
         return {}
     replicas = {ref: None if each.on_each else each.replicas for ref, each in rollovers.items()}
-    manifests, owners = both_generations(compared.base, compared.head, replicas, compared.kinds)
-    progress = step_rollovers(
-        manifests,
-        fleet,
-        list(rollovers.values()),
-        taken=_find_taken(compared, fleet),
-        release=compared.head.release,
-        kinds=compared.kinds,
-    )
+    manifests, owners = both_generations(compared, replicas)
+    progress = step_rollovers(_question_of(compared, manifests, fleet), list(rollovers.values()))
     return {owners[owner]: progress for owner, progress in progress.items()}
 
 

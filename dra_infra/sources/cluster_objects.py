@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -92,7 +91,7 @@ def migrate_read(objects: Sequence[Mapping[str, Any]], settings: Settings) -> li
     owners = {
         index: owner
         for index, each in enumerate(objects)
-        if (settings.kinds or workload_kinds()).find(each) and (owner := find_owner(each))
+        if settings.kinds.find(each) and (owner := find_owner(each))
     }
     plain = [without_written(each) for each in objects]
     own = iter(migrate_objects([each for index, each in enumerate(plain) if index not in owners], settings))
@@ -167,7 +166,7 @@ def find_writers(manifest: Mapping[str, Any]) -> set[str]:
     }
 
 
-def is_without_devices(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds | None) -> bool:
+def is_without_devices(manifest: Mapping[str, Any], done: Migrated, kinds: WorkloadKinds) -> bool:
     """True for an object of a cluster, nothing of which is migrated, that has no claims either."""
     kind = find_kind(manifest, kinds)
     pods = (mapping(spec) for _, spec in kind.find_holders(manifest)) if kind else ()

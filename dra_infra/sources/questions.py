@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
@@ -32,7 +31,7 @@ def ask_program(
     running: Sequence[Manifest] = (),
     *,
     part: str = "",
-    kinds: WorkloadKinds | None = None,
+    kinds: WorkloadKinds,
     held: Mapping[ObjectRef, Manifest] = MappingProxyType({}),
 ) -> SubjectQuestion:
     """The question about one object.
@@ -43,7 +42,7 @@ def ask_program(
         manifests: All objects of the program.
         running: Objects of the cluster, where claims and templates may be too.
         part: Which of its pods, where the object makes several kinds of them.
-        kinds: Kinds of objects that make pods; None for those that the catalogue knows.
+        kinds: Kinds of objects that make pods.
         held: Claims of others that are allocated and stay so, by namespace and name.
 
     Raises:
@@ -55,7 +54,7 @@ def ask_program(
         return SubjectQuestion(
             subject=str(subject), question=around.ask(claims) if claims else None, causes=tuple(causes)
         )
-    template = _choose(subject, list(find_pod_templates(with_runtime(manifest, manifests), kinds)), part)
+    template = _choose(subject, list(kinds.find_pod_templates(with_runtime(manifest, manifests))), part)
     if template is None:
         return SubjectQuestion(subject=str(subject), causes=(_unreadable(subject),))
     subject = replace(subject, part=template.owner.part)

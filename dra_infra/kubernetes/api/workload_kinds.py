@@ -175,11 +175,27 @@ class PodPart:
             else replace(self, path=self.otherwise, otherwise=()).find(manifest)
         )
 
-    def compose(self, manifest: Mapping[str, Any], stars: FieldPath) -> tuple[dict[str, Any], dict[str, str]]:
-        """The composed pod spec with what the `*` stand for, and where its parts are in the object.
+    def read_spec(
+        self, manifest: Mapping[str, Any], found: FieldPath, holder: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, str]]:
+        """Return the pod spec of one of the places of `find`, and where its parts are if it is composed.
 
-        It is empty where there are no containers: then there are no pods.
+        It may be the marker of an unknown or secret value. A composed one is empty if there are no containers: then there are no pods.
         """
+        if self.composed:
+            return self._compose(manifest, _stars(self.path, found))
+        return holder if self.is_spec else holder.get("spec"), {}
+
+    def find_field(self, manifest: Mapping[str, Any], found: FieldPath, name: str) -> FieldPath | None:
+        """Return where a field of the pod spec of one of the places of `find` is written, or would be; None if there is no place for it."""
+        if not self.composed:
+            return (*found, name) if self.is_spec else (*found, "spec", name)
+        paths = [_bind(path, _stars(self.path, found)) for path in dict(self.composed).get(name, ())]
+        return next((path for path in paths if value_at(manifest, *path)), next(iter(paths), None))
+
+    def _compose(
+        self, manifest: Mapping[str, Any], stars: FieldPath
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         spec: dict[str, Any] = {}
         places: dict[str, str] = {}
         for name, paths in self.composed:
@@ -268,10 +284,7 @@ class WorkloadKind:
         for part in self.parts:
             for found, holder in part.find(manifest):
                 stars = _stars(part.path, found)
-                places = dict[str, str]()
-                spec = holder if part.is_spec else holder.get("spec")
-                if part.composed:
-                    spec, places = part.compose(manifest, stars)
+                spec, places = part.read_spec(manifest, found, holder)
                 # Any part may be the marker of an unknown or secret value instead of a mapping.
                 if not isinstance(spec, Mapping) or (part.composed and not spec):
                     continue

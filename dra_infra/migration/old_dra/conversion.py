@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.old_dra.claims import migrate_devices
@@ -50,7 +51,7 @@ def migrate_old_dra(
         objects: The objects of an input, all together: claims and their parameters find each other by name.
         kinds: Kinds of objects that make pods; None for those that the catalogue knows.
     """
-    return _Migration(OldObjects(objects, kinds)).run()
+    return _Migration(OldObjects(objects, kinds or workload_kinds())).run()
 
 
 class _Migration:

@@ -128,7 +128,7 @@ class Item:
 class OldObjects:
     """The objects of the input, which of them a name means, and the kinds that make pods where the user names kinds."""
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> None:
+    def __init__(self, objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds) -> None:
         self.kinds: Final = kinds
         # What a reader of files hands on may be anything.
         known: list[tuple[int, Any]] = list(enumerate(objects))

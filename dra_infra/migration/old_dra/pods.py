@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced
@@ -31,9 +30,9 @@ class PodPlace(NamedTuple):
     spec: Mapping[str, Any]
 
 
-def pod_specs(manifest: Mapping[str, Any], kinds: WorkloadKinds | None) -> Iterator[PodPlace]:
+def pod_specs(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> Iterator[PodPlace]:
     """The pod specs of an object of any kind that is known; composed ones stand nowhere and are left out."""
-    kind = (kinds or workload_kinds()).find(manifest)
+    kind = kinds.find(manifest)
     for part in kind.parts if kind is not None else ():
         if part.composed:
             continue

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
@@ -54,7 +53,7 @@ CHANGED_PODS: Final = "changes its pods; what its controller does with those tha
 
 def _tell_changed_pods(change: Change, compared: Comparison, room: Room) -> Danger:
     """`pods-changed`: what the controller of another project does when the pods of its object change."""
-    kind = (compared.kinds or workload_kinds()).find(change.object.manifest)
+    kind = compared.kinds.find(change.object.manifest)
     assert kind is not None  # noqa: S101  (only objects of kinds that are known are compared)
     hint = "" if kind.keeps_pods else "make the change while it runs nothing, or under another name"
     outlook = foresee_groups(

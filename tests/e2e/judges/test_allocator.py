@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.placement.scheduling import place
 from tests.e2e.judges.judge import Judge
+from tests.placing import place
 
 pytestmark = pytest.mark.e2e
 

@@ -19,10 +19,10 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.placement.placement import WorkloadPlacement
 from dra_infra.placement.running import Running
-from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
 from tests.e2e.scheduler.objects import DRA
 from tests.e2e.scheduler.stage import Stage, Verdict
+from tests.placing import place
 from tools.cluster import Api, Manifest
 
 FLEET_KINDS: Final = (f"{DRA}/DeviceClass", "v1/Node", f"{DRA}/ResourceSlice")

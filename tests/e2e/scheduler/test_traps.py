@@ -6,7 +6,6 @@ import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.placement.scheduling import place
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import Report, compare
 from tests.e2e.scheduler.objects import (
@@ -25,6 +24,7 @@ from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.stage import CLAIM, Stage
 from tests.e2e.scheduler.themes import DRIVER, gpus, local
 from tests.e2e.scheduler.themes_of_neighbours import RESOURCE
+from tests.placing import place
 from tools.cluster import Manifest
 
 pytestmark = pytest.mark.e2e

@@ -22,8 +22,8 @@ from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.errors import FleetError
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
 from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
+from tests.placing import place
 
 MEBIBYTE = 1024 * 1024
 BY_CLOUD = [(cloud, name) for cloud, each in clouds().items() for name in each.machines]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dra_infra.catalog import load_fleet
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import Sides, all_on_plugin
 from dra_infra.cutover.steps import Step
@@ -157,7 +158,9 @@ def queue(**flavors: int) -> dict[str, Any]:
 
 
 def migrated(objects: Sequence[Mapping[str, Any]], kinds: WorkloadKinds | None = None) -> list[Migrated]:
-    return migrate_objects(objects, Settings(plugin=PLUGIN, no_shares="there are none", kinds=kinds))
+    return migrate_objects(
+        objects, Settings(plugin=PLUGIN, no_shares="there are none", kinds=kinds or workload_kinds())
+    )
 
 
 def plan(

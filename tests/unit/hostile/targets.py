@@ -55,11 +55,12 @@ from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.running import Running
-from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import without_secrets
 from dra_infra.review.placement_report import describe
+from dra_infra.review.reviews import HowMade
 from dra_infra.sources.manifests import read_side
 from dra_infra.target import ClusterTarget
+from tests.placing import place
 from tests.unit.hostile import seeds
 
 _RELEASE: Final = ClusterTarget(kubernetes="1.37").releases[0]
@@ -164,7 +165,7 @@ def review_objects(data: bytes, folder: Path) -> None:
     base = _side(folder, "own.yaml", _OWN)
     before, after = without_secrets(base.program, head.program, report_mask())
     fleet = _fleet() if len(data) % 2 else None
-    result = compare(before, after, base_label="main", fleet=fleet, locate=head.locate)
+    result = compare(before, after, base_label="main", fleet=fleet, made=HowMade(locate=head.locate))
     for render in REVIEW_FORMS.values():
         render(result).encode("utf-8", "backslashreplace")
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.drivers import read_pins
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.needs import Settings
@@ -78,8 +79,8 @@ def test_the_class_of_the_drivers_chart_serves_unless_there_is_another_of_its_na
     (found,) = bridge_classes(asked, WHOLE, [of_operator], shipped)
     assert [each["metadata"]["name"] for each in found.added] == ["nvidia.com-gpu"]
     target = ClusterTarget(kubernetes="1.37")
-    assert judge(asked, [found], (), target, "0.5", [of_operator]) == [[]]
-    (problems,) = judge(asked, [found], (), target, "0.5")
+    assert judge(asked, [found], (), target, "0.5", [of_operator], kinds=workload_kinds()) == [[]]
+    (problems,) = judge(asked, [found], (), target, "0.5", kinds=workload_kinds())
     assert [each.code for each in problems] == ["extended-resource-twice"]
     (found,) = bridge_classes([pod("a", nvidia_com__gpu=1)], WHOLE, (), read_pins("25.8").classes.values())
     assert len(found.added) == 1

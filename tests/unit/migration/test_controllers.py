@@ -67,7 +67,7 @@ def an_object(row: dict[str, Any], key: str) -> dict[str, Any]:
         "kind": kind,
         "metadata": {"name": "a", "namespace": "ml", "annotations": STANDARD},
     }
-    found = find_kind(made)
+    found = find_kind(made, workload_kinds())
     assert found is not None
     part = found.parts[0]
     value: Any = pod_spec() if part.is_spec else {"spec": pod_spec()}

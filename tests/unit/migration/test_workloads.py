@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.catalog.workload_kinds import read_workload_kinds
+from dra_infra.catalog.workload_kinds import read_workload_kinds, workload_kinds
 from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.migration.claim_templates import ClaimTemplates
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
@@ -146,7 +146,7 @@ def test_a_name_is_given_to_one_claim_spec_alone(objects: list[dict[str, Any]]):
 
 
 def test_an_object_may_have_thousands_of_templates():
-    templates = ClaimTemplates([]).of(job_set())
+    templates = ClaimTemplates([], workload_kinds()).of(job_set())
     claims = [
         {"devices": {"requests": [{"name": "gpu", "exactly": {"count": each}}]}} for each in range(1, 2001)
     ]
@@ -986,7 +986,9 @@ def test_pods_of_a_kind_that_a_user_names_get_claims():
 
 def test_a_kind_of_a_user_comes_before_that_of_the_catalogue():
     clones = {"apiVersion": "apps.kruise.io/v1alpha1", "kind": "CloneSet"}
-    found = [[each.path for each in find_kind(clones, kinds).parts] for kinds in (None, OWN.kinds)]
+    found = [
+        [each.path for each in find_kind(clones, kinds).parts] for kinds in (workload_kinds(), OWN.kinds)
+    ]
     assert found == [[("spec", "template")], [("spec", "own")]]
 
 
@@ -1021,7 +1023,7 @@ def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field()
         template["spec"]["nodeSelector"] = {"gpu": 1, "disk": "ssd"}
     odd["metadata"]["annotations"] = {"prometheus.io/port": 8000, "a": "8000"}
     at = "spec.replicatedJobs[{}].template.spec.template"
-    told = list(find_no_texts(odd))
+    told = list(find_no_texts(odd, workload_kinds()))
     of_both = ("metadata.labels[example.com/version]", "spec.containers[0].name", "spec.nodeSelector[gpu]")
     assert sorted(each.path for each in told) == [
         "metadata.annotations[prometheus.io/port]",
@@ -1030,15 +1032,16 @@ def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field()
     ]
     assert {(each.code, each.hint) for each in told} == {("wrong-type", "put it in quotes")}
     assert not any("quotes" in each.message for each in told)
-    assert not list(find_no_texts(job_set(1, 1)))
-    assert not list(find_no_texts({"kind": "ConfigMap", "metadata": {"labels": {"a": 1}}}))
+    assert not list(find_no_texts(job_set(1, 1), workload_kinds()))
+    assert not list(find_no_texts({"kind": "ConfigMap", "metadata": {"labels": {"a": 1}}}, workload_kinds()))
 
 
 def test_a_target_of_an_autoscaler_is_a_number_and_variables_beside_it_are_texts():
     metric = {"type": "External", "external": {"target": {"type": "Value", "value": 4}}}
     predictor = {**pod_spec(1), "autoScaling": {"metrics": [metric]}, "labels": {"tier": 1}}
     service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService"}
-    told = list(find_no_texts({**service, "metadata": {"name": "a"}, "spec": {"predictor": predictor}}))
+    service = {**service, "metadata": {"name": "a"}, "spec": {"predictor": predictor}}
+    told = list(find_no_texts(service, workload_kinds()))
     assert [each.path for each in told] == ["spec.predictor.labels[tier]"]
 
 
@@ -1047,7 +1050,7 @@ def test_what_servers_refuse_of_a_claim_of_a_pod_in_their_words_is_told_once():
     odd = workload("Deployment", "serve", 1)
     odd["spec"]["template"]["spec"] |= {"resourceClaims": claims, "nodeSelector": {"gpu": 1}}
     done = migrate_objects([odd], WHOLE)
-    (problems,) = judge([odd], done, (), ClusterTarget(kubernetes="1.37"), "newest")
+    (problems,) = judge([odd], done, (), ClusterTarget(kubernetes="1.37"), "newest", kinds=workload_kinds())
     at = "spec.template.spec"
     assert [each.path for each in problems if each.code == "wrong-type"] == [
         f"{at}.nodeSelector[gpu]",
@@ -1059,7 +1062,14 @@ def test_thousands_of_bad_claims_of_one_pod_are_judged_in_seconds():
     pod = {**workload("Pod", "p"), "spec": pod_spec(0) | {"resourceClaims": [{"name": "x_"}] * 10_000}}
     pod["apiVersion"] = "v1"
     start = time.process_time()
-    (problems,) = judge([pod], [Migrated(manifest=dict(pod))], (), ClusterTarget(kubernetes="1.37"), "newest")
+    (problems,) = judge(
+        [pod],
+        [Migrated(manifest=dict(pod))],
+        (),
+        ClusterTarget(kubernetes="1.37"),
+        "newest",
+        kinds=workload_kinds(),
+    )
     assert len(problems) > 10_000
     assert time.process_time() - start < 6
 
@@ -1086,5 +1096,7 @@ def test_a_claim_that_is_not_there_is_told_where_nothing_that_is_filled_in_can_m
     template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "spec": {"spec": claim}}
     template["metadata"] = {"name": "gpus", "namespace": of_template}
     done = [Migrated(manifest=dict(pod)), Migrated(manifest=template)]
-    found, _ = judge([pod, template], done, (), ClusterTarget(kubernetes="1.37"), "newest")
+    found, _ = judge(
+        [pod, template], done, (), ClusterTarget(kubernetes="1.37"), "newest", kinds=workload_kinds()
+    )
     assert ("claim-not-known" in {each.code for each in found}) == is_told

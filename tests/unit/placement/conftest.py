@@ -9,7 +9,7 @@ import pytest
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 DRIVER = "gpu.example.com"
 ROOMY = {"cpu": "64", "memory": "256Gi", "pods": "110"}

@@ -11,8 +11,8 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
 from dra_infra.placement.rolling import Rollover, step_rollovers
-from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
+from tests.placing import ask, place
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 GPU = "example.com/gpu"
@@ -393,7 +393,7 @@ def test_a_rollover_waits_where_anti_affinity_leaves_no_node(build):
             surge=1,
             unavailable=0,
         )
-        return step_rollovers(manifests, zones(build, *letters), [told])[told.new]
+        return step_rollovers(ask(manifests, zones(build, *letters)), [told])[told.new]
 
     held = rolled("a", "b")
     assert (held.started, held.wanted, held.ends) == (0, 2, False)
@@ -442,5 +442,5 @@ def test_devices_that_pods_of_a_daemon_set_leave_are_there_for_other_rollouts(bu
         for number, (name, kind) in enumerate(kinds.items())
     )
     order = [agent, web] if is_daemon_first else [web, agent]
-    came = step_rollovers(manifests, fleet, order)
+    came = step_rollovers(ask(manifests, fleet), order)
     assert [(came[each.new].started, came[each.new].wanted) for each in (agent, web)] == [(0, 1), (1, 1)]

@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import UNKNOWN
+from tests.placing import place
 
 JUNK = [None, UNKNOWN, "x", 1, -1, True, 1.5, [], {}, [1], ["x"], [{}], [[]], {"a": 1}, {"a": None}]
 

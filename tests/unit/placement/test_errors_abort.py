@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 NOPE = "device.attributes['gpu.example.com'].nope == 'x'"
 

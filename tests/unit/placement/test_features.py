@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
+from tests.placing import place
 
 A100 = "device.attributes['gpu.example.com'].model == 'a100'"
 H100 = "device.attributes['gpu.example.com'].model == 'h100'"

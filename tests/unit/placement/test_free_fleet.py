@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.placement.cluster import Cluster
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 
 @pytest.fixture

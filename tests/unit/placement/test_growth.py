@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.node_pools import price_pools
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool, SharedLimit
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement import growth as searching
 from dra_infra.placement.growth import find_growth, place_within_limits
-from dra_infra.placement.scheduling import place
+from tests.placing import ask, place
 
 from . import conftest as build
 from .test_joint_verdict import PODS, a_platform
@@ -86,7 +85,7 @@ def find_cheapest(fleet, manifests):
 
 
 def check(fleet, manifests):
-    found = find_growth(manifests, place(manifests, fleet))
+    found = find_growth(ask(manifests, fleet), place(manifests, fleet))
     cheapest = find_cheapest(fleet, manifests)
     assert found.fits == (cheapest is not None), found
     if not found.fits:
@@ -218,7 +217,7 @@ def test_a_nodepool_of_karpenter_grows_by_the_best_combination_of_its_machines(
                         for name, each in zip(grown, added, strict=True)
                     )
                 )
-    found = find_growth(manifests, place(manifests, fleet))
+    found = find_growth(ask(manifests, fleet), place(manifests, fleet))
     if found is None:
         assert not costs
     elif costs:
@@ -238,7 +237,7 @@ def test_within_limits_that_are_shared_what_is_told_without_an_integer_program_i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "has_solver", lambda: False)
         patch.setattr(searching, "TRIES", tries)
-        found = find_growth(manifests, place(manifests, fleet))
+        found = find_growth(ask(manifests, fleet), place(manifests, fleet))
     cheapest = find_cheapest(fleet, manifests)
     assert fleet.allows(found.added)
     if found.verdict != "not-decided":
@@ -255,7 +254,7 @@ def test_without_an_integer_program_what_is_told_is_true(pools, pods, tries):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "has_solver", lambda: False)
         patch.setattr(searching, "TRIES", tries)
-        found = find_growth(manifests, place(manifests, fleet))
+        found = find_growth(ask(manifests, fleet), place(manifests, fleet))
     cheapest = find_cheapest(fleet, manifests)
     if found.verdict != "not-decided":
         assert found.fits == (cheapest is not None)
@@ -292,7 +291,7 @@ def a_platform_of(pools, limits=(), **pods):
 
 def sizes(*args, **pods):
     fleet, manifests = a_platform_of(*args, **pods)
-    return find_growth(manifests, place(manifests, fleet))
+    return find_growth(ask(manifests, fleet), place(manifests, fleet))
 
 
 def test_a_pool_grows_from_zero_and_says_what_it_costs():
@@ -338,7 +337,7 @@ def test_that_all_pods_fit_only_beyond_what_machines_may_have_together_is_proven
 
 def test_what_fits_only_beyond_the_limits_never_does_in_the_placement_within_them():
     fleet, manifests = a_platform_of({"gpu/a": (0, 4, "2"), "gpu/b": (0, 4, "1")}, gpus(39), w8=5)
-    placement = place_within_limits(manifests, fleet, taken=NOTHING_TAKEN, release=None)
+    placement = place_within_limits(ask(manifests, fleet))
     assert [each.verdict for each in placement.workloads] == ["fits"]
     assert (placement.joint.verdict, placement.growth.verdict) == ("never", "never-within-limits")
     assert placement.headroom == ()
@@ -356,7 +355,7 @@ def test_more_pods_of_an_autoscaler_never_fit_where_the_fewest_do_not():
         "metadata": {"name": "w8", "namespace": manifests[-1]["metadata"].get("namespace", "default")},
         "spec": {"scaleTargetRef": target, "minReplicas": 5, "maxReplicas": 8},
     }
-    placement = place_within_limits([*manifests, scaler], fleet, taken=NOTHING_TAKEN, release=None)
+    placement = place_within_limits(ask([*manifests, scaler], fleet))
     assert placement.joint_at_most == placement.joint == placement.growth.joint
     assert placement.joint.verdict == "never"
 
@@ -382,7 +381,7 @@ def test_of_equally_few_nodes_without_prices_those_with_fewer_devices_grow():
         build.a_deployment("w", "template:t"),
     ]
     fleet = replace(build.a_fleet(), pools=pools)
-    assert find_growth(manifests, place(manifests, fleet)).added == (0, 1)
+    assert find_growth(ask(manifests, fleet), place(manifests, fleet)).added == (0, 1)
 
 
 def test_growth_is_found_for_many_nodes_at_once():
@@ -408,7 +407,7 @@ def test_devices_that_workloads_share_are_divided_between_them():
     pool = NodePool(name="p", machine="m", now=0, spare=(node,))
     fleet = replace(build.a_fleet(), pools=(pool,))
     manifests = [build.a_class(), claim, *pods]
-    grown = find_growth(manifests, place(manifests, fleet))
+    grown = find_growth(ask(manifests, fleet), place(manifests, fleet))
     assert (grown.added, grown.idle, grown.device_count) == ((1,), 2, 4)
     assert [sum(held.values()) for held in grown.held.values()] == [1, 1]
 
@@ -431,7 +430,7 @@ def test_a_gpu_in_partitions_is_one_device():
     )
     pool = NodePool(name="p", machine="m", now=0, spare=(only(whole, ["n0"]),))
     fleet = replace(whole, nodes=(), slices=(), pools=(pool,))
-    grown = find_growth(manifests, place(manifests, fleet))
+    grown = find_growth(ask(manifests, fleet), place(manifests, fleet))
     assert (grown.verdict, grown.idle, grown.device_count) == ("fits-grown", 0, 1)
 
 
@@ -501,7 +500,7 @@ def cut(pools, **pods):
 )
 def test_never_is_not_said_because_fewer_nodes_are_looked_at_than_limits_allow(pods, verdict, of_workload):
     fleet, manifests = cut({"a3": (2, 3, None)}, **pods)
-    placement = place_within_limits(manifests, fleet, taken=NOTHING_TAKEN, release=None)
+    placement = place_within_limits(ask(manifests, fleet))
     assert (placement.growth.verdict, placement.workloads[0].verdict) == (verdict, of_workload)
     assert (placement.joint.verdict == "never") == (verdict == "never-within-limits")
     assert ("more nodes than are looked at" in str(placement.growth)) == (verdict == "not-decided")
@@ -510,7 +509,7 @@ def test_never_is_not_said_because_fewer_nodes_are_looked_at_than_limits_allow(p
 def test_a_growth_is_not_the_cheapest_where_more_nodes_than_are_looked_at_may_cost_less():
     pools = {"cheap": (0, 2, "1"), "dear": (0, 9, "9.99")}
     fleet, manifests = cut(pools, w8=3)
-    grown = find_growth(manifests, place(manifests, fleet))
+    grown = find_growth(ask(manifests, fleet), place(manifests, fleet))
     assert (grown.added, grown.is_cheapest) == ((2, 1), False)
     fleet, manifests = cut(pools, w8=2)
-    assert find_growth(manifests, place(manifests, fleet)).is_cheapest
+    assert find_growth(ask(manifests, fleet), place(manifests, fleet)).is_cheapest

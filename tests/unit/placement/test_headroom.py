@@ -11,8 +11,8 @@ from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.headroom import find_room, probes_of
-from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
+from tests.placing import place
 
 
 def rooms(fleet, taken=None):

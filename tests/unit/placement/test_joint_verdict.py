@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodePool
 from dra_infra.placement import fillings, orders
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 from . import conftest as build
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
 from dra_infra.placement.free_fleet import FirstFit
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 from dra_infra.placement.open_programs import open_program
+from tests.placing import ask
 
 
 @settings(
@@ -24,7 +24,7 @@ def test_what_is_missing_is_what_counting_the_free_gpus_says(build, sizes, runni
         build.a_deployment("new", "template:many"),
     ]
     fleet = build.a_fleet(*(build.gpus(f"n{number}", size) for number, size in enumerate(sizes)))
-    opened = open_program(manifests, fleet, NOTHING_TAKEN, None)
+    opened = open_program(ask(manifests, fleet))
     plans = {each.owner.name: each.plan for each in opened.workloads}
     fit = FirstFit(opened.free)
     placed = [fit.place(plans["old"]) for _ in range(running)]
@@ -49,7 +49,7 @@ def test_requests_that_are_no_single_number_are_told_without_one(build):
         build.a_template("two", build.a_request("a"), build.a_request("b")),
         build.a_deployment("web", "template:two"),
     ]
-    opened = open_program(manifests, build.a_fleet(build.gpus("n0", 3)), NOTHING_TAKEN, None)
+    opened = open_program(ask(manifests, build.a_fleet(build.gpus("n0", 3))))
     (workload,) = opened.workloads
     fit = FirstFit(opened.free)
     assert fit.place(workload.plan) is not None

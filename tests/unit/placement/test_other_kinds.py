@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import scale
 from dra_infra.target import ClusterTarget
+from tests.placing import place
 
 
 def a_template(build, *claims, **spec):

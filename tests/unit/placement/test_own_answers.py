@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.placement import scheduling
 from dra_infra.placement.placement import JointVerdict
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 from .conftest import (
     a_claim,

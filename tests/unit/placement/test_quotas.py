@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 from . import conftest as build
 

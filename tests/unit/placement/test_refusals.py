@@ -7,8 +7,9 @@ import pytest
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
-from dra_infra.placement.scheduling import place, place_claim
+from dra_infra.placement.scheduling import place_claim
 from dra_infra.program_objects import SECRET, UNKNOWN
+from tests.placing import ask, place
 
 
 def test_device_field_that_is_not_known_is_named_when_the_device_is_picked(build):
@@ -235,12 +236,12 @@ def test_one_claim_can_be_asked_for_alone(build):
         build.a_template("t", build.a_request(count=8)),
         build.a_claim("c", build.a_request(count=9)),
     ]
-    template = place_claim(manifests, build.ref("ResourceClaimTemplate", "t", "ml"), fleet)
-    claim = place_claim(manifests, build.ref("ResourceClaim", "c", "ml"), fleet)
+    template = place_claim(ask(manifests, fleet), build.ref("ResourceClaimTemplate", "t", "ml"))
+    claim = place_claim(ask(manifests, fleet), build.ref("ResourceClaim", "c", "ml"))
     assert (template.verdict, len(template.nodes[0].devices)) == ("fits", 8)
     assert (claim.verdict, build.codes(claim)) == ("does-not-fit", ["too-few-devices"])
 
 
 def test_claim_that_is_asked_for_and_not_there_is_not_known(build):
-    answer = place_claim([], build.ref("ResourceClaim", "c", "ml"), build.a_fleet(build.gpus("a")))
+    answer = place_claim(ask([], build.a_fleet(build.gpus("a"))), build.ref("ResourceClaim", "c", "ml"))
     assert build.codes(answer) == ["claim-not-known"]

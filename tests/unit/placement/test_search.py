@@ -7,7 +7,7 @@ from itertools import combinations, product
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 DOMAIN = "gpu.example.com"
 SELECTORS = {

@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.placement.placement import DeviceChoice
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 MODEL = "device.attributes['gpu.example.com'].model"
 

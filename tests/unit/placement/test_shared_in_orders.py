@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 from . import conftest as build
 

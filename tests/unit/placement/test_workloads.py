@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 
 def deployed(build, fleet, *claims, count=1, replicas=1, kind="Deployment", **spec):

@@ -28,10 +28,10 @@ from dra_infra.placement.placement import (
     Reason,
     WorkloadPlacement,
 )
-from dra_infra.placement.scheduling import place
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject
 from dra_infra.provenance import ReviewedSide
 from dra_infra.review import Review, review
+from tests.placing import place
 
 DRIVER = "gpu.nvidia.com"
 H100 = "H100 80GB HBM3"

@@ -8,15 +8,16 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
+from dra_infra.catalog.workload_kinds import read_workload_kinds
 from dra_infra.placement.running import Running
-from dra_infra.placement.scheduling import place
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
+from tests.placing import place
 
 
-def dangers(make, before, after, *running, fleet=None):
+def dangers(make, before, after, *running, fleet=None, kinds=None):
     base, head = make.program(*before), make.program(*after)
     snapshot = Snapshot(fleet=fleet or make.fleet(), objects=running) if running or fleet else None
     placed = [
@@ -24,7 +25,9 @@ def dangers(make, before, after, *running, fleet=None):
     ]
     changes = compare_programs(base, head)
     runs = Running.of(snapshot, base, head)
-    return find_dangers(Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1]))
+    return find_dangers(
+        Comparison.of(changes, base, head, running=runs, before=placed[0], after=placed[1], kinds=kinds)
+    )
 
 
 def codes(found):
@@ -399,6 +402,17 @@ def test_another_name_for_the_same_content_is_said(make):
 
 
 # Namespaces and definitions
+
+
+def test_a_deleted_template_names_who_uses_it_by_a_kind_of_the_users_own(make):
+    entry = {"kind": "TrainingRun", "group": "ml.example.com", "parts": [{"template": "spec.template"}]}
+    kinds = read_workload_kinds({"kinds": [entry]}, "kinds.yaml")
+    spec = {"template": {"spec": make.pod_spec(template="t-1")}}
+    user = running("TrainingRun", "train", api="ml.example.com/v1", spec=spec)
+    template = make.template("t", "t-1")
+    (danger,) = dangers(make, [template], [], user, kinds=kinds)
+    assert "TrainingRun ml/train still names it" in danger.message
+    assert dangers(make, [template], [], user) == ()
 
 
 def test_a_deleted_namespace_takes_everything_in_it(make):

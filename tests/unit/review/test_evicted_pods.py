@@ -9,10 +9,10 @@ import pytest
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.placement.running import Running
-from dra_infra.placement.scheduling import place
 from dra_infra.placement.what_if import WhatIf, change_fleet
 from dra_infra.target import ClusterTarget
 from tests import draws
+from tests.placing import place
 
 DRIVER = "gpu.nvidia.com"
 RELEASE = ClusterTarget(kubernetes="1.37").releases[0]

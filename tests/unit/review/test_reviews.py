@@ -12,6 +12,7 @@ from dra_infra.placement.placement import JointVerdict, Order, Shortage
 from dra_infra.placement.running import Running
 from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
+from dra_infra.review.reviews import HowMade
 
 H100 = "H100 80GB HBM3"
 PROBLEM = Problem(path="GpuClaim", code="count-below-one", message="0 is below 1")
@@ -37,7 +38,7 @@ def test_what_a_head_with_errors_does_not_make_is_not_called_deleted(make, fleet
     sides = make.program(job), replace(make.program(), problems=(PROBLEM,))
     asked = {"base_label": "main", "before": placed[0], "after": placed[1]}
     assert [each.code for each in review(*sides, **asked).dangers] == ["workload-deleted"]
-    result = review(*sides, **asked, is_whole=False)
+    result = review(*sides, **asked, made=HowMade(is_whole=False))
     assert result.verdict == "✗ 1 problem"
     assert (result.summary, result.dangers, result.workloads) == ("deletions not known, 0 unchanged", (), ())
     assert [(each.what, each.name) for each in result.not_known] == [("deletion of", "Job ml/train")]

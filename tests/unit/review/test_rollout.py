@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api.manifests import UNKNOWN
 from dra_infra.placement import rolling
-from dra_infra.placement.scheduling import place
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
 from dra_infra.review.rollout import Rollout
+from tests.placing import place
 
 
 def rollout(replicas, **fields):

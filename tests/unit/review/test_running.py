@@ -9,7 +9,7 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.running import Running
-from dra_infra.placement.scheduling import place
+from tests.placing import place
 
 DRIVER = "gpu.nvidia.com"
 

@@ -9,8 +9,8 @@ import pytest
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.placement.scheduling import place
 from tests import draws
+from tests.placing import place
 
 DRIVER = "gpu.example.com"
 CLASS = {
