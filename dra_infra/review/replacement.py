@@ -21,7 +21,7 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import Marker
+from dra_infra.kubernetes.api.manifests import Marker, mapping
 from dra_infra.kubernetes.api.metadata import group_of
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.apiserver.verdict import judge
@@ -136,7 +136,6 @@ _IMMUTABLE: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "spec.serviceName",
         "spec.volumeClaimTemplates",
     ),
-    # The template of a suspended Job may change in parts, its pods' resources among them.
     ("batch", "Job"): (
         "spec.backoffLimitPerIndex",
         "spec.completionMode",
@@ -177,7 +176,7 @@ def find_immutable_fields(
     fields = _IMMUTABLE.get((group, kind), ())
     if (group, kind) in (("", "Secret"), ("", "ConfigMap")) and before.get("immutable") is True:
         fields = (*fields, *_IF_IMMUTABLE)
-    if (group, kind) == ("batch", "Job") and get_field(before, "spec.suspend") is True:
+    if (group, kind) == ("batch", "Job") and _may_change_template(before, after, releases):
         fields = tuple(field for field in fields if field != "spec.template")
     changed = [path for path in fields if _differs(get_field(before, path), get_field(after, path))]
     if (group, kind) == ("batch", "Job") and not _may_complete(before, after):
@@ -185,6 +184,63 @@ def find_immutable_fields(
     if (group, kind) == ("", "Pod"):
         changed.extend(_find_immutable_pod_fields(before, after))
     return tuple(changed)
+
+
+_RESOURCES_GATE: Final = "MutablePodResourcesForSuspendedJobs"
+_SCHEDULING: Final = ("nodeSelector", "schedulingGates", "tolerations")
+
+
+def _may_change_template(
+    before: Mapping[str, Any], after: Mapping[str, Any], releases: Sequence[Release] | None
+) -> bool:
+    """Return whether a suspended Job may have the other template: only where its pods go may change, and by a gate their resources.
+
+    It counts as one that has no pods, because a program does not say how far its controller is.
+
+    Source: `validatePodTemplateUpdate` in pkg/apis/batch/validation, `validationOptionsForJob` in pkg/registry/batch/job/strategy.go.
+    """
+    if get_field(before, "spec.suspend") is not True:
+        return False
+    old, new = (mapping(get_field(side, "spec.template")) for side in (before, after))
+    return not any(
+        _differs(*(_fixed_template(side, old, new) for side in (old, new)))
+        if release.enabled(_RESOURCES_GATE)
+        else _differs(_without_scheduling(old), _without_scheduling(new))
+        for release in releases or ClusterTarget().releases
+    )
+
+
+def _without_scheduling(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a template without what may change while its Job is suspended."""
+    metadata = mapping(template.get("metadata"))
+    spec = mapping(template.get("spec"))
+    affinity = {
+        name: value for name, value in mapping(spec.get("affinity")).items() if name != "nodeAffinity"
+    }
+    return {
+        **template,
+        "metadata": {name: metadata[name] for name in metadata.keys() - {"annotations", "labels"}},
+        "spec": {
+            **{name: spec[name] for name in spec.keys() - {"affinity", *_SCHEDULING}},
+            **({"affinity": affinity} if affinity else {}),
+        },
+    }
+
+
+def _fixed_template(
+    template: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the pod spec of a template without the resources of containers, where both sides have the same containers."""
+    spec = dict(mapping(_without_scheduling(template)["spec"]))
+    for name in ("containers", "initContainers"):
+        sides = [_containers(get_field(side, f"spec.{name}")) for side in (old, new)]
+        if len(sides[0]) == len(sides[1]) and name in spec:
+            same = [one.get("name") == other.get("name") for one, other in zip(*sides, strict=True)]
+            spec[name] = [
+                {key: value for key, value in each.items() if key != "resources" or not is_same}
+                for each, is_same in zip(_containers(spec[name]), same, strict=True)
+            ]
+    return spec
 
 
 def _may_complete(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -73,6 +73,7 @@ _TABLE: Final = """
     DRAOptionalNodeOperations                   |    |    |    | A-
     DRAPartitionableDevicesType                 |    |    |    | A-
     GenericWorkload                             |    | A- | A- | B-
+    MutablePodResourcesForSuspendedJobs         |    | A- | B+ | B+
 """
 
 

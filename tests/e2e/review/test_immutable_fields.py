@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.review.replacement import find_immutable_fields
+from dra_infra.target import ClusterTarget
 from tools.cluster import Api
 from tools.cluster.api import ApiError
 
@@ -31,7 +33,7 @@ SET: Json = {"selector": SELECTOR, "template": TEMPLATE, "serviceName": "a", "re
 DISK: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 # Kind, the parts of the object, and the parts that the change sets.
-CHANGES: Mapping[str, tuple[str, Json, Json]] = {
+CHANGES: dict[str, tuple[str, Json, Json]] = {
     "deployment template": (
         "apps/v1/Deployment",
         {"spec": DEPLOYED},
@@ -170,10 +172,50 @@ CHANGES: Mapping[str, tuple[str, Json, Json]] = {
 }
 CLUSTERED = ("DeviceClass", "StorageClass")
 
+NODES: Json = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]
+    }
+}
+APART: Json = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": LABELS}}
+    ]
+}
+CONTAINER: Json = ONCE["spec"]["containers"][0]
+SUSPENDED: Mapping[str, Json] = {
+    "annotations": {"metadata": {"annotations": {"a": "b"}}},
+    "labels": {"metadata": {"labels": LABELS}},
+    "node selector": {"spec": {"nodeSelector": {"a": "b"}}},
+    "tolerations": {"spec": {"tolerations": [{"operator": "Exists"}]}},
+    "scheduling gates": {"spec": {"schedulingGates": [{"name": "example.com/a"}]}},
+    "node affinity": {"spec": {"affinity": {"nodeAffinity": NODES}}},
+    "pod affinity": {"spec": {"affinity": {"podAntiAffinity": APART}}},
+    "both affinities": {"spec": {"affinity": {"nodeAffinity": NODES, "podAntiAffinity": APART}}},
+    "empty affinity": {"spec": {"affinity": {}}},
+    "resources": {"spec": {"containers": [{**CONTAINER, "resources": {"limits": {"cpu": "1"}}}]}},
+    "image": {"spec": {"containers": [{**CONTAINER, "image": "example.invalid/c:2"}]}},
+    "name": {"spec": {"containers": [{**CONTAINER, "name": "d", "resources": {"limits": {"cpu": "1"}}}]}},
+    "claims": {"spec": {"resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}},
+    "deadline": {"spec": {"activeDeadlineSeconds": 5}},
+}
+"""Parts that a change adds to the template of a Job."""
+for _name, _parts in SUSPENDED.items():
+    # Only the schema tells that an empty affinity is another than none, so the change of a Job that runs is not known to be one.
+    for _is_suspended in (True, False) if _name != "empty affinity" else (True,):
+        _job: Json = {"template": ONCE, "suspend": _is_suspended, "parallelism": 0}
+        _spec = {**ONCE["spec"], **_parts.get("spec", {})}
+        CHANGES[f"job {_name} {'while suspended' if _is_suspended else 'while it runs'}"] = (
+            "batch/v1/Job",
+            {"spec": _job},
+            {"spec": {**_job, "template": {**_parts, "spec": _spec}}},
+        )
+
 
 @pytest.mark.parametrize("name", sorted(CHANGES))
 def test_the_server_refuses_what_the_review_calls_immutable(cluster_api: Api, name: str) -> None:
     kind, before, after = CHANGES[name]
+    releases = ClusterTarget(kubernetes=SUPPORTED_MINORS[-1]).releases
     head = {"apiVersion": kind.rpartition("/")[0], "kind": kind.rpartition("/")[2]}
     metadata = {"name": f"immutable-{name.replace(' ', '-')}"}
     if head["kind"] not in CLUSTERED:
@@ -185,6 +227,7 @@ def test_the_server_refuses_what_the_review_calls_immutable(cluster_api: Api, na
             cluster_api.apply({**head, "metadata": metadata, **after})
         except ApiError as error:
             refused = str(error)
-        assert bool(find_immutable_fields({**head, **before}, {**head, **after})) == bool(refused), refused
+        found = find_immutable_fields({**head, **before}, {**head, **after}, releases)
+        assert bool(found) == bool(refused), refused
     finally:
         cluster_api.delete(kind, metadata["name"], namespace=metadata.get("namespace"))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.review.replacement import find_immutable_fields
 from dra_infra.target import ClusterTarget
@@ -137,3 +138,57 @@ def test_completions_of_an_indexed_job_change_together_with_parallelism_only(
     after = {**before, "completions": 5, "parallelism": number}
     job = "batch/v1/Job"
     assert find_immutable_fields(manifest(job, spec=before), manifest(job, spec=after)) == fields
+
+
+POD: dict[str, Any] = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}
+NODES: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}
+APART: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": []}
+RESOURCES = [{"name": "c", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}]
+
+
+def suspended(spec: dict[str, Any] = POD, **metadata: Any) -> dict[str, Any]:
+    return manifest("batch/v1/Job", spec={"suspend": True, "template": {"metadata": metadata, "spec": spec}})
+
+
+@pytest.mark.parametrize(
+    ("after", "since"),
+    [
+        ({**POD, "nodeSelector": {"a": "b"}}, "1.34"),
+        ({**POD, "tolerations": [{"operator": "Exists"}]}, "1.34"),
+        ({**POD, "schedulingGates": [{"name": "a"}]}, "1.34"),
+        ({**POD, "affinity": {"nodeAffinity": NODES}}, "1.34"),
+        ({**POD, "containers": RESOURCES}, "1.36"),
+        ({**POD, "affinity": {"nodeAffinity": NODES, "podAntiAffinity": APART}}, ""),
+        ({**POD, "containers": [{"name": "c", "image": "i:2"}]}, ""),
+        ({**POD, "containers": [{**RESOURCES[0], "name": "d"}]}, ""),
+        ({**POD, "containers": [*RESOURCES, *RESOURCES]}, ""),
+        ({**POD, "resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}, ""),
+        ({**POD, "priorityClassName": "a"}, ""),
+    ],
+)
+def test_of_the_template_of_a_suspended_job_only_some_parts_change(after: dict[str, Any], since: str):
+    for minor in SUPPORTED_MINORS:
+        releases = ClusterTarget(kubernetes=minor).releases
+        for sides in ((POD, after), (after, POD)):
+            found = find_immutable_fields(*map(suspended, sides), releases)
+            assert found == (() if since and minor >= since else ("spec.template",)), minor
+
+
+@pytest.mark.parametrize("name", ["labels", "annotations"])
+def test_labels_and_annotations_of_a_suspended_job_change(name: str):
+    assert find_immutable_fields(suspended(), suspended(**{name: {"a": "b"}})) == ()
+
+
+def test_the_template_of_a_job_that_is_suspended_by_the_change_stays():
+    running = manifest("batch/v1/Job", spec={"template": {"spec": POD}})
+    assert find_immutable_fields(running, suspended({**POD, "nodeSelector": {"a": "b"}})) == (
+        "spec.template",
+    )
+
+
+def test_a_gate_decides_about_the_resources_of_a_suspended_job():
+    for is_on in (True, False):
+        gates = {"MutablePodResourcesForSuspendedJobs": is_on}
+        releases = ClusterTarget(kubernetes="1.36", gates=gates).releases
+        found = find_immutable_fields(suspended(), suspended({**POD, "containers": RESOURCES}), releases)
+        assert found == (() if is_on else ("spec.template",))
