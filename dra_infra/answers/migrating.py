@@ -24,7 +24,7 @@ from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
 from dra_infra.cutover.plan import Plan
-from dra_infra.cutover.texts import to_data
+from dra_infra.cutover.texts import plan_to_data
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_name_made_up, name_of
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
@@ -227,7 +227,7 @@ def migrate(
     report = replace(
         _report(question, migrated, judged, _find_provenance(question, placement, planned)),
         notes=[*notes, *question.notes],
-        plan=to_data(planned) if planned else None,
+        plan=plan_to_data(planned) if planned else None,
         problems=done.problems,
         not_seen=inputs.not_seen,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.cli.catalog_sections import SECTIONS, Entry, NameNotKnownError, Section
 from dra_infra.cli.printing import say, write_json, write_lines
+from dra_infra.output.report_data import camel_case, make_report
 
 _LINE: Final = 80
 """Length of a list that still stands on the line of its field."""
@@ -15,6 +17,8 @@ _LINE: Final = 80
 
 _RAW: Final = ("pci", "fabric")
 """Addresses on the bus and ports of the fabric, a tuple for each GPU."""
+_FIELD: Final = re.compile(r"[a-z]+(?:[_ ][a-z]+)+")
+"""A field of ours of several words."""
 _LEGENDS: Final = {
     "systems": "JOINED: GPUs of one node that NVLink joins. PROMISE: how that can be promised to a pod: count, by a "
     "number of GPUs;\ncompute-domain, across the nodes of a rack too; none, it cannot."
@@ -49,11 +53,24 @@ def run(section: str | None, name: str | None, *, form: str) -> int:
 
 
 def _write(entries: Mapping[str, Entry], lines: Iterable[str], *, as_json: bool) -> None:
-    """JSON of a stable shape, of which `version` counts the changes; or *lines*."""
+    """JSON of a stable shape, or *lines*."""
     if as_json:
-        write_json({"version": 1, "entries": entries}, sort_keys=False, letters=True)
+        write_json(
+            make_report("catalog", {"entries": _in_camel_case(entries)}), sort_keys=False, letters=True
+        )
     else:
         write_lines(lines)
+
+
+def _in_camel_case(value: Any) -> Any:
+    """Return entries with our fields in camel case; what others named has a dot, a dash or a capital letter."""
+    if isinstance(value, Mapping):
+        return {_key(key): _in_camel_case(item) for key, item in value.items()}
+    return [_in_camel_case(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _key(key: str) -> str:
+    return camel_case(key) if _FIELD.fullmatch(key) else key
 
 
 def _readable(entry: Entry) -> Entry:

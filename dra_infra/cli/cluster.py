@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,8 +28,9 @@ from dra_infra.cluster.doctor import Diagnosis
 from dra_infra.cluster.status import ClaimStatus, HeldDevice, Status, draw_dot, draw_mermaid, draw_tree
 from dra_infra.cluster.teams import describe_teams, to_prometheus
 from dra_infra.documents.json_texts import are_lines
-from dra_infra.errors import ClusterError, Problem
+from dra_infra.errors import ClusterError
 from dra_infra.output.escaping import escape_json, json_text, one_line
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.process import end_quietly
 
@@ -186,11 +186,11 @@ def render_status(found: ClusterStatus, form: str) -> list[str]:
     """Return the lines of a status in one of `FORMS`; of teams where it has them."""
     if found.teams is not None:
         if form == "json":
-            return [json_text(dataclasses.asdict(found.teams), indent=None, sort_keys=True)]
+            return [json_text(make_report("teams", to_data(found.teams)), indent=None)]
         return list(to_prometheus(found.teams) if form == "prometheus" else describe_teams(found.teams))
     if form == "json":
         # On one line, so that a watch prints one line for each state.
-        return [json_text(dataclasses.asdict(found.claims), indent=None, sort_keys=True)]
+        return [json_text(make_report("status", to_data(found.claims)), indent=None)]
     if form == "text":
         return list(describe_status(found.claims))
     drawn = {"graph": draw_tree, "dot": draw_dot, "mermaid": draw_mermaid}[form](found.graph)
@@ -279,18 +279,13 @@ def describe_diagnosis(found: Diagnosis) -> Iterator[str]:
 
 
 def _diagnosis_to_json(found: Diagnosis) -> dict[str, Any]:
-    def plain(problem: Problem) -> dict[str, Any]:
-        fields = dataclasses.asdict(problem)
-        return {
-            "object": fields["path"],
-            "what": fields["message"],
-            **{name: fields[name] for name in ("code", "hint", "severity")},
-        }
-
-    return {
-        "healthy": found.is_healthy,
-        "facts": list(found.facts),
-        "findings": [plain(each) for each in found.findings],
-        "notSeen": [plain(each) for each in found.not_seen],
-        "provenance": found.provenance.to_json(),
-    }
+    return make_report(
+        "doctor",
+        {
+            "healthy": found.is_healthy,
+            "facts": list(found.facts),
+            "problems": to_data(found.findings),
+            "notSeen": to_data(found.not_seen),
+            "provenance": found.provenance.to_json(),
+        },
+    )

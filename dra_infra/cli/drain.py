@@ -22,6 +22,7 @@ from dra_infra.cli.printing import print_problems, progress, write_json, write_l
 from dra_infra.client.objects import full_name, name_of, namespace_of
 from dra_infra.cluster.draining import EMPTY, Drain, Preview
 from dra_infra.kubernetes.scheduler.device_evictions import Eviction
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import count_of, join_words
 
 _MOST: Final = 50
@@ -109,7 +110,8 @@ def _run(steps: Drain, *, as_json: bool) -> int:
 
 def _drained_to_json(done: Drained) -> dict[str, Any]:
     rules = [{"rule": each.rule, "message": each.message, "pods": each.pods} for each in done.counts]
-    return {**to_json(done.preview), "rules": rules, "drained": not done.problems}
+    ends = {"rules": rules, "drained": not done.problems, "problems": to_data(done.problems)}
+    return {**to_json(done.preview), **ends}
 
 
 def _gone(done: Drained) -> str:
@@ -151,7 +153,7 @@ def _name(eviction: Eviction) -> str:
 
 def to_json(preview: Preview) -> dict[str, Any]:
     """The preview as data, with fixed names."""
-    return {
+    data = {
         "target": preview.target,
         "devices": [
             {"driver": each.driver, "pool": each.pool, "device": each.device or None, "count": each.count}
@@ -170,13 +172,14 @@ def to_json(preview: Preview) -> dict[str, Any]:
             for each in preview.evictions
         ],
     }
+    return make_report("drain", data)
 
 
 def _print_undone(undone: Undone, *, as_json: bool) -> None:
     target = undone.target
     names = list(undone.deleted)
     if as_json:
-        write_json({"target": target, "deleted": names})
+        write_json(make_report("drain-undo", {"target": target, "deleted": names}))
     elif names:
         write_lines([f"✓ {target} is given back: deleted DeviceTaintRule {join_words(names, most=50)}"])
     else:

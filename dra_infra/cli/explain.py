@@ -27,6 +27,7 @@ from dra_infra.cli.reports import inputs_of, inputs_of_scene, plan_reports, text
 from dra_infra.codes import CODES
 from dra_infra.errors import ProblemsError, ProgramError
 from dra_infra.output.escaping import json_text
+from dra_infra.output.report_data import make_report
 
 _COLUMNS: Final = 100
 _CODE: Final = "    "
@@ -156,7 +157,7 @@ def tell_code(code: str, *, form: str, files: Sequence[Path] = ()) -> int:
     """Print what *code* means and what to do; returns 0."""
     meaning = read_codes()[code]
     page = f"docs/errors/{meaning.area}.md#{code}"
-    data = {"code": code, "meaning": CODES[code], "page": page, "text": meaning.text}
+    data = make_report("code", {"code": code, "meaning": CODES[code], "page": page, "text": meaning.text})
     lines = [f"{code}: {CODES[code]}", "", *_wrapped(meaning.text), "", f"more of its kind: {page}"]
     reports = plan_reports(files, ("json", "text"), ())
     write_reports(reports, lambda each: json_text(data) if each == "json" else text_of(lines))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any, Final
 from dra_infra.answers.explaining import ASIDE, Explained
 from dra_infra.errors import Problem
 from dra_infra.explanation.records import Change, Explanation, RequestTree, Step, Suggestion
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.texts import describe_growth
 from dra_infra.program_objects import ProgramObject, get_field
@@ -268,19 +268,22 @@ def _devices(names: Sequence[str]) -> str:
 def to_json(report: Explained, not_seen: Sequence[Problem]) -> dict[str, Any]:
     """The report as JSON data; every key is always there."""
     answer = report.answer
-    return {
-        "subject": report.subject_question.subject,
-        "where": report.where,
-        "fits": report.fits,
-        "verdict": report.verdict,
-        "undecided": [each.message for each in report.undecided],
-        "settled": report.subject_question.settled,
-        "causes": [each.to_data() for each in report.causes],
-        "answer": None if answer is None else dataclasses.asdict(answer),
-        "has_errors": report.has_errors,
-        "joint": report.joint.to_data() if report.joint else None,
-        "growth": report.growth.to_data() if report.growth else None,
-        "unmodelled": list(report.subject_question.unmodelled),
-        "not_seen": [each.to_data() for each in not_seen],
-        "provenance": report.provenance.to_json(),
-    }
+    return make_report(
+        "explain",
+        {
+            "subject": report.subject_question.subject,
+            "where": report.where,
+            "fits": report.fits,
+            "verdict": report.verdict,
+            "undecided": [each.message for each in report.undecided],
+            "settled": report.subject_question.settled,
+            "causes": to_data(report.causes),
+            "answer": to_data(answer),
+            "hasErrors": report.has_errors,
+            "joint": report.joint.to_data() if report.joint else None,
+            "growth": report.growth.to_data() if report.growth else None,
+            "unmodelled": list(report.subject_question.unmodelled),
+            "notSeen": to_data(not_seen),
+            "provenance": report.provenance.to_json(),
+        },
+    )

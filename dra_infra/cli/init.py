@@ -14,6 +14,7 @@ from typing import Final, Literal
 from dra_infra.cli.init_project import NewProject, files_of, starting_point, write_whole
 from dra_infra.cli.printing import write_json, write_lines
 from dra_infra.errors import ScaffoldError
+from dra_infra.output.report_data import make_report
 
 LONGEST: Final = 100
 """Characters of a project's name: `ValidateProjectName` in Pulumi's sdk/go/common/tokens/project.go."""
@@ -78,8 +79,7 @@ def run(
         name=project_name(name, folder=root), root=root, kubernetes=kubernetes, ci=ci, start=start
     )
     written = write_whole(files_of(project), force=force, root=root)
-    shown = {
-        "version": 1,
+    shown: dict[str, object] = {
         "project": project.name,
         "directory": str(directory),
         "written": [_shown(path) for path in written.new],
@@ -87,7 +87,7 @@ def run(
         "unchanged": [_shown(path) for path in written.same],
     }
     if form == "json":
-        write_json(shown, sort_keys=False)
+        write_json(make_report("init", shown), sort_keys=False)
     else:
         write_lines(_lines(project, directory, shown))
     return 0

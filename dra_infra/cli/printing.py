@@ -17,7 +17,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -33,6 +32,7 @@ from dra_infra.output.escaping import (
     without_commands,
 )
 from dra_infra.output.repeated_problems import merge_repeated
+from dra_infra.output.report_data import to_data
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 
@@ -193,7 +193,7 @@ def _describe(problem: Problem) -> tuple[str, str]:
 def problems_as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:
     """Every problem as JSON data, without secrets of the environment."""
     mask = report_mask(secret_texts(os.environ))
-    return [asdict(mask.problem(each)) for each in problems]
+    return [to_data(mask.problem(each)) for each in problems]
 
 
 def print_not_seen(not_seen: Iterable[NotSeen]) -> None:

@@ -15,6 +15,7 @@ from dra_infra.forge.forges import HEADERS, Account, Forge, GitHub, GitLab
 from dra_infra.forge.messages import Mask, Message, read_message
 from dra_infra.forge.pull_requests import Verdict, check_commit, find_pull_request, set_verdict
 from dra_infra.forge.session import Session
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import count_of
 
 
@@ -77,7 +78,7 @@ def _as_text(where: Destination, outcome: Outcome) -> str:
 def _as_json(
     where: Destination | None, outcome: Outcome | None, error: ForgeError | None = None
 ) -> dict[str, object]:
-    return {
+    data = {
         "action": outcome.action if outcome else "none",
         "comment": outcome.identifier if outcome and outcome.identifier else None,
         "url": outcome.url if outcome and outcome.url else None,
@@ -85,11 +86,9 @@ def _as_json(
         "forge": where.forge if where else None,
         "repository": where.repository if where else None,
         "number": where.number if where else None,
-        "problems": [
-            {"path": each.path, "code": each.code, "message": each.message, "hint": each.hint}
-            for each in (error.problems if error else ())
-        ],
+        "problems": to_data(error.problems if error else ()),
     }
+    return make_report("comment", data)
 
 
 def pull_request(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -20,8 +19,9 @@ from dra_infra.cli.printing import (
 )
 from dra_infra.cli.reports import inputs_of, inputs_of_scene, plan_reports, text_of, write_reports
 from dra_infra.output.escaping import json_text
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.placement.draining import Drained
-from dra_infra.placement.placement import Room
+from dra_infra.placement.placement import Placement
 from dra_infra.placement.texts import GROWTH_MARKS, JOINT_MARKS
 from dra_infra.placement.what_if import WhatIf
 from dra_infra.review.placement_report import describe
@@ -87,42 +87,40 @@ def run(
 
 
 def _to_json(answer: Simulation) -> dict[str, object]:
-    fleet = answer.scene.fleet
-    problems = problems_as_data(answer.checked.problems)
-    head: dict[str, object] = {
-        "fleet": fleet.name if fleet else "",
-        "kubernetes": answer.scene.release.minor,
+    fleet, placement = answer.scene.fleet, answer.placement
+    head = {
+        "fleet": {"name": fleet.name, "nodes": len(fleet.nodes), "devices": fleet.device_count}
+        if fleet
+        else None,
+        "problems": problems_as_data(answer.checked.problems),
+        "notKnown": to_data(answer.not_seen),
         "provenance": answer.provenance.to_json(),
     }
-    placement = answer.placement
-    if placement is None:
-        return {**head, "problems": problems}
+    return make_report("simulate", head | (_placed(answer, placement) if placement is not None else {}))
+
+
+def _placed(answer: Simulation, placement: Placement) -> dict[str, object]:
     return {
-        **head,
-        "headroom": [
-            {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
-            for each in placement.headroom
-        ],
+        "headroom": [each.to_data() for each in placement.headroom],
         "joint": placement.joint.to_data(),
-        "joint_at_most": placement.joint_at_most.to_data() if placement.joint_at_most else None,
+        "jointAtMost": placement.joint_at_most.to_data() if placement.joint_at_most else None,
         "growth": placement.growth.to_data() if placement.growth else None,
         "notes": list(placement.notes),
         "workloads": [
             {
-                "owner": str(each.owner),
+                "object": to_data(each.owner),
                 "replicas": each.replicas,
                 "most": each.most,
                 "verdict": each.verdict,
-                "more_pods": each.more_pods,
-                "reasons": [dataclasses.asdict(reason) for reason in each.reasons],
+                "morePods": each.more_pods,
+                "reasons": to_data(each.reasons),
                 "unmodelled": list(each.unmodelled),
-                "nodes": [dataclasses.asdict(node) for node in each.nodes],
-                "pods": [dataclasses.asdict(node) for node in each.pods],
+                "nodes": [node.to_data() for node in each.nodes],
+                "pods": [node.to_data() for node in each.pods],
             }
             for each in placement.workloads
         ],
         "drained": [_drained(each) for each in answer.drained],
-        "problems": problems,
     }
 
 
@@ -136,11 +134,3 @@ def _drained(each: Drained) -> dict[str, object]:
     growth = each.growth.to_data() if each.growth else None
     joint = each.joint.to_data()
     return {"node": each.node, "alike": each.alike, "evicted": each.evicted, "joint": joint, "growth": growth}
-
-
-def _room(room: Room) -> dict[str, object]:
-    return {
-        "claims": room.claims,
-        "largest": room.largest,
-        "per_node": [{"claims": claims, "nodes": nodes} for claims, nodes in room.per_node.items()],
-    }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from dra_infra.answers.synthesizing import synthesize
+from dra_infra.answers.synthesizing import Synthesis, synthesize
 from dra_infra.cli.printing import print_not_seen, print_problems, problems_as_data, write_json, write_output
+from dra_infra.output.report_data import camel_case, make_report
 from dra_infra.program.program_json import program_to_json
 from dra_infra.program.program_yaml import write_objects
 
@@ -37,7 +39,22 @@ def run(
     print_not_seen(made.program.not_seen)
     print_problems([*made.problems, *made.incomplete])
     if form == "json":
-        write_json({**program_to_json(made.program), "problems": problems_as_data(made.problems)})
+        write_json(_to_json(made))
     elif not made.is_refused:
         write_output(write_objects(made.program.objects))
     return made.exit_code
+
+
+def _to_json(made: Synthesis) -> dict[str, Any]:
+    """Return the program with our own keys in camel case; those of manifests and values stay."""
+    data = {camel_case(key): value for key, value in program_to_json(made.program).items()}
+    data["options"] = {
+        urn: {camel_case(key): value for key, value in each.items()} for urn, each in data["options"].items()
+    }
+    for each in data["options"].values():
+        each["aliases"] = [
+            {camel_case(key): value for key, value in alias.items()} for alias in each["aliases"]
+        ]
+    data["releases"] = [{camel_case(key): value for key, value in each.items()} for each in data["releases"]]
+    data["notKnown"] = data.pop("notSeen")
+    return make_report("synth", {**data, "problems": problems_as_data(made.problems)})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -25,24 +25,22 @@ from dra_infra.cli.reports import inputs_of, plan_reports, write_reports
 from dra_infra.errors import InvalidSpecError, Place, Problem
 from dra_infra.output.escaping import json_text, one_line, workflow_command
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.target import ClusterTarget
 
 
 def render_json(report: ValidationReport) -> str:
-    """JSON of a stable shape; `version` counts its changes."""
-    problems = [{**_place(problem.place), **problem.to_data()} for problem in report.problems]
+    """JSON of a stable shape, which `schemas/validate-v1.json` describes."""
     data = {
-        "version": 1,
-        "kubernetes": list(report.kubernetes),
         "checked": report.checked,
         "passed": report.passed,
-        **({} if report.policies is None else {"policies": report.policies}),
+        "policies": report.policies,
         "errors": report.errors,
         "warnings": len(report.problems) - report.errors,
-        "problems": problems,
+        "problems": to_data(report.problems),
         "provenance": report.provenance.to_json(),
     }
-    return json_text(data)
+    return json_text(make_report("validate", data))
 
 
 def render_sarif(report: ValidationReport) -> str:
@@ -121,11 +119,6 @@ def _told(problem: Problem) -> str:
 def _remark(problem: Problem) -> str:
     line = f"{one_line(problem.where)}{problem.message} [{problem.code}]"
     return f"{line}\n  hint: {problem.hint}" if problem.hint else line
-
-
-def _place(place: Place | None) -> dict[str, Any]:
-    place = place or Place(file="")
-    return {"file": place.file, "line": place.line, "column": place.column}
 
 
 def run(

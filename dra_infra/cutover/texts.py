@@ -10,6 +10,7 @@ from typing import Any, Final
 from dra_infra.cutover.plan import Phase, Plan
 from dra_infra.cutover.steps import Step
 from dra_infra.output.escaping import markdown, one_line
+from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.texts import AT_MOST, JOINT_MARKS, describe_joint
 
@@ -123,19 +124,16 @@ APPENDED: Final[Mapping[str, Callable[[str, Plan], str]]] = {"markdown": append_
 """The forms of a report that have the plan behind it; JSON has its data."""
 
 
-def to_data(plan: Plan) -> dict[str, Any]:
+def plan_to_data(plan: Plan) -> dict[str, Any]:
     """The plan as JSON has it."""
     return {
         "verdict": plan.verdict,
         "works": plan.works,
-        "nodes_at_once": plan.nodes_at_once,
+        "nodesAtOnce": plan.nodes_at_once,
         "refused": list(plan.refused),
         "reasons": list(plan.reasons),
         "notes": list(plan.notes),
-        "problems": [
-            {"path": each.path, "code": each.code, "message": each.message, "hint": each.hint}
-            for each in plan.problems
-        ],
+        "problems": to_data(plan.problems),
         "phases": [_phase(each) for each in plan.phases],
     }
 
@@ -157,7 +155,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
         "deleted": list(map(str, phase.deleted)),
         "quotas": [{"name": str(each.quota), "keys": dict(each.keys)} for each in phase.quotas],
         "joint": phase.joint.to_data(),
-        "at_most": phase.at_most.to_data() if phase.at_most else None,
+        "jointAtMost": phase.at_most.to_data() if phase.at_most else None,
         "meanwhile": phase.meanwhile.to_data() if phase.meanwhile else None,
         "steps": [each._asdict() for each in phase.steps],
         "back": [each._asdict() for each in phase.back],

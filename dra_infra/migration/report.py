@@ -17,6 +17,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.migration.workloads import find_no_texts
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line
+from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import count_of
 from dra_infra.provenance import Provenance
 from dra_infra.target import ClusterTarget
@@ -227,36 +228,30 @@ def write_markdown(report: Report) -> str:
 
 
 def write_json(report: Report) -> str:
-    """JSON of a stable shape; `version` counts its changes."""
+    """JSON of a stable shape, which `schemas/migrate-v1.json` of the commands describes."""
     data = {
-        "version": 1,
         "complete": not report.missing,
-        "kubernetes": list(report.kubernetes),
         "migrated": report.changed,
         "others": report.others,
         "outcomes": {each: report.count(each) for each in OUTCOMES},
         "errors": report.refused,
         "notes": list(report.notes),
-        "problems": [
-            {**({"file": each.place.file, "line": each.place.line} if each.place else {}), **each.to_data()}
-            for each in report.problems
-        ],
+        "problems": to_data(report.problems),
         "objects": [_to_data(each) for each in report.entries],
-        **({} if report.plan is None else {"plan": report.plan}),
+        "plan": report.plan,
         "provenance": report.provenance.to_json(),
     }
-    return json_text(data)
+    return json_text(make_report("migrate", data))
 
 
 def _to_data(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
-        "file": entry.place.file,
-        "line": entry.place.line,
+        "place": to_data(entry.place),
         "changed": entry.is_changed,
         "added": list(entry.added),
         "remarks": [each._asdict() for each in _sorted(entry.remarks)],
-        "problems": [each.to_data() for each in entry.problems],
+        "problems": to_data(entry.problems),
     }
 
 

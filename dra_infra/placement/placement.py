@@ -13,6 +13,7 @@ from dra_infra.explanation.records import FitVerdict
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import count_of, join_words
 
 
@@ -49,6 +50,13 @@ class NodePlacement:
 
     node: str
     devices: tuple[DeviceChoice, ...] = ()
+
+    def to_data(self) -> dict[str, object]:
+        """Return the node as JSON has it."""
+        return {
+            "node": self.node,
+            "devices": [{**to_data(each), "consumed": dict(each.consumed)} for each in self.devices],
+        }
 
 
 REFUSED: Final = "needs-refused-object"
@@ -125,6 +133,11 @@ class Room:
     largest: int
     per_node: Mapping[int, int] = field(hash=False)
 
+    def to_data(self) -> dict[str, object]:
+        """Return the room as JSON has it."""
+        per_node = [{"claims": claims, "nodes": nodes} for claims, nodes in self.per_node.items()]
+        return {"claims": self.claims, "largest": self.largest, "perNode": per_node}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Headroom:
@@ -139,6 +152,10 @@ class Headroom:
     name: str
     before: Room
     after: Room
+
+    def to_data(self) -> dict[str, object]:
+        """Return the room as JSON has it."""
+        return {"name": self.name, "before": self.before.to_data(), "after": self.after.to_data()}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -179,9 +196,10 @@ class Order:
         """The order as JSON has it."""
         return {
             "arrivals": [
-                {"owner": str(each.owner), "node": each.node, "pods": each.pods} for each in self.arrivals
+                {"object": to_data(each.owner), "node": each.node, "pods": each.pods}
+                for each in self.arrivals
             ],
-            "pending": [{"owner": str(owner), "pods": number} for owner, number in self.pending],
+            "pending": [{"object": to_data(owner), "pods": number} for owner, number in self.pending],
         }
 
     def __str__(self) -> str:
@@ -399,12 +417,12 @@ class Growth:
                 for pool, added in zip(self.pools, self.added, strict=True)
             ],
             "cost": None if self.cost is None else str(self.cost),
-            "added_cost": None if self.added_cost is None else str(self.added_cost),
+            "addedCost": None if self.added_cost is None else str(self.added_cost),
             "currency": self.billing.currency,
             "per": self.billing.per,
             "cheapest": self.is_cheapest,
             "devices": self.device_count,
-            "idle_devices": self.idle,
+            "idleDevices": self.idle,
             "joint": self.joint.to_data(),
         }
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.errors import Problem
 from dra_infra.output.escaping import json_text, one_line
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
-from dra_infra.placement.placement import NodePlacement, Placement, Room, WorkloadPlacement
+from dra_infra.output.report_data import make_report, to_data
+from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.placement.texts import AT_MOST
 from dra_infra.program_objects import PolicyFinding
 from dra_infra.review.changes import Change
@@ -112,8 +112,6 @@ def _message(told: str, hint: str) -> str:
     return one_line(told) + (f"\nhint: {one_line(hint)}" if hint else "")
 
 
-SCHEMA: Final = "dra-infra.review/v1"
-
 MAX_NODES: Final = 16
 """Names of nodes per workload; `nodeCount` counts all of them."""
 
@@ -128,8 +126,7 @@ def render_json(review: Review) -> str:
 
 def describe_review(review: Review) -> dict[str, Any]:
     """The review as plain JSON data."""
-    return {
-        "schema": SCHEMA,
+    data: dict[str, Any] = {
         "source": review.source,
         "project": review.project,
         "stack": review.stack,
@@ -138,7 +135,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "failed": review.failed,
         "verdict": review.verdict,
         "counts": {**review.counts, "unchanged": review.unchanged},
-        "problems": [_problem(problem) for problem in review.problems],
+        "problems": to_data(review.problems),
         "dangers": [_danger(danger) for danger in review.dangers],
         "rollouts": [_danger(each) for each in review.rollouts],
         "changes": [_change(change) for change in review.changes],
@@ -146,7 +143,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "notPlaced": review.unplaced,
         "workloads": [_workload(workload) for workload in review.workloads],
         "headroom": [
-            {"name": each.name, "before": _room(each.before), "after": _room(each.after)}
+            {"name": each.name, "before": each.before.to_data(), "after": each.after.to_data()}
             for each in review.rooms
         ],
         "growth": _growth(review.growth) if review.growth else None,
@@ -157,6 +154,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "engine": _engine(review.engine, review.policies),
         "provenance": review.provenance.to_json(),
     }
+    return make_report("review", data)
 
 
 def _growth(change: GrowthChange) -> dict[str, Any]:
@@ -195,34 +193,30 @@ def _growth(change: GrowthChange) -> dict[str, Any]:
     }
 
 
-def _problem(problem: Problem) -> dict[str, Any]:
-    return {**problem.to_data(), "place": _place(problem.place)}
-
-
 def _danger(danger: Danger) -> dict[str, Any]:
     return {
         "level": danger.level,
-        "who": _ref(danger.who),
+        "who": to_data(danger.who),
         "code": danger.code,
         "message": danger.message,
         "cause": danger.cause,
         "hint": danger.hint,
-        "place": _place(danger.place),
+        "place": to_data(danger.place),
     }
 
 
 def _change(change: Change) -> dict[str, Any]:
     return {
         "action": change.action,
-        "object": _ref(change.ref),
-        "previousObject": _ref(change.old_ref) if change.old_ref else None,
+        "object": to_data(change.ref),
+        "previousObject": to_data(change.old_ref),
         "urn": change.urn,
         "component": change.component,
         "replacing": list(change.replacing),
         "order": change.order,
         "refused": list(change.refused),
         "steps": list(change.steps),
-        "place": _place(change.place),
+        "place": to_data(change.place),
         "diff": [{"path": hunk.path, "lines": list(hunk.lines)} for hunk in change.diff],
     }
 
@@ -232,7 +226,7 @@ def _engine(side: EngineSide | None, policies: tuple[PolicyFinding, ...]) -> dic
         return None
     return {
         "whole": side.whole,
-        "failure": _problem(side.failure) if side.failure else None,
+        "failure": to_data(side.failure),
         "summary": dict(side.summary),
         "others": [_engine_only(each) for each in side.others],
         "warnings": [{"urn": each.urn, "text": each.text} for each in side.warnings],
@@ -242,7 +236,7 @@ def _engine(side: EngineSide | None, policies: tuple[PolicyFinding, ...]) -> dic
                 "policy": each.policy,
                 "level": each.level,
                 "urn": each.urn,
-                "object": _ref(each.ref) if each.ref else None,
+                "object": to_data(each.ref),
                 "message": each.message,
             }
             for each in policies
@@ -256,7 +250,7 @@ def _engine_only(each: EngineOnly) -> dict[str, Any]:
         "urn": each.urn,
         "type": each.type,
         "name": each.name,
-        "object": _ref(each.ref) if each.ref else None,
+        "object": to_data(each.ref),
         "steps": list(each.steps),
         "replacing": list(each.replacing),
         "paths": [{"path": path, "kind": kind} for path, kind in each.paths],
@@ -285,17 +279,9 @@ def _fleet(placement: Placement | None) -> dict[str, Any] | None:
     }
 
 
-def _room(room: Room) -> dict[str, Any]:
-    return {
-        "claims": room.claims,
-        "largest": room.largest,
-        "perNode": [{"claims": claims, "nodes": nodes} for claims, nodes in room.per_node.items()],
-    }
-
-
 def _workload(workload: WorkloadReview) -> dict[str, Any]:
     return {
-        "object": _ref(workload.owner),
+        "object": to_data(workload.owner),
         "trend": workload.trend,
         "summary": workload.summary,
         "previous": workload.previous,
@@ -314,39 +300,8 @@ def _placed(workload: WorkloadPlacement | None) -> dict[str, Any] | None:
         "morePods": workload.more_pods,
         "nodeCount": len(workload.nodes),
         "nodes": [node.node for node in workload.nodes[:MAX_NODES]],
-        "example": _node(workload.nodes[0]) if workload.nodes else None,
-        "pods": [_node(pod) for pod in workload.pods],
-        "reasons": [
-            {"code": reason.code, "message": reason.message, "nodes": reason.nodes, "example": reason.example}
-            for reason in workload.reasons
-        ],
+        "example": workload.nodes[0].to_data() if workload.nodes else None,
+        "pods": [pod.to_data() for pod in workload.pods],
+        "reasons": to_data(workload.reasons),
         "unmodelled": list(workload.unmodelled),
     }
-
-
-def _node(node: NodePlacement) -> dict[str, Any]:
-    return {
-        "node": node.node,
-        "devices": [
-            {
-                "entry": choice.entry,
-                "claim": choice.claim,
-                "request": choice.request,
-                "driver": choice.driver,
-                "pool": choice.pool,
-                "device": choice.device,
-                "admin": choice.admin,
-                "share": choice.share,
-                "consumed": dict(choice.consumed),
-            }
-            for choice in node.devices
-        ],
-    }
-
-
-def _place(place: Place | None) -> dict[str, Any] | None:
-    return {"file": place.file, "line": place.line, "column": place.column} if place else None
-
-
-def _ref(ref: ObjectRef) -> dict[str, str]:
-    return {"kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "part": ref.part}

@@ -156,7 +156,7 @@ def _simulate(written: SceneFolder) -> Iterator[str]:
             "exit code": printed.exit_code,
             "workloads": [
                 (
-                    each["owner"],
+                    _name_of(each["object"]),
                     each["verdict"],
                     [(reason["code"], reason["message"]) for reason in each["reasons"]],
                 )

@@ -75,7 +75,7 @@ def test_a_healthy_cluster_has_no_findings_but_what_is_true_of_it(
     plane: ControlPlane, dra_infra: Run
 ) -> None:
     code, found = report(dra_infra, plane.kubeconfig)
-    assert (code, found["findings"], found["notSeen"]) == (0, [], [])
+    assert (code, found["problems"], found["notSeen"]) == (0, [], [])
     assert any(each.startswith("Kubernetes v1.37.") for each in found["facts"])
     # The administrator may read metrics, so the gates are the server's own.
     assert any(each.startswith("gates of the API server that are off: DRA") for each in found["facts"])
@@ -84,27 +84,27 @@ def test_a_healthy_cluster_has_no_findings_but_what_is_true_of_it(
 def test_what_is_broken_is_found(broken: ControlPlane, dra_infra: Run) -> None:
     code, found = report(dra_infra, broken.kubeconfig)
     assert code == 1
-    assert {each["code"] for each in found["findings"] if each["severity"] == "error"} == {
+    assert {each["code"] for each in found["problems"] if each["severity"] == "error"} == {
         "device-plugin-beside-dra",
         "pool-incomplete",
         "driver-not-on-node",
         "claim-reserved",
         "claim-device-gone",
     }
-    assert all(each["hint"] and each["object"] and each["what"] for each in found["findings"])
+    assert all(each["hint"] and each["path"] and each["message"] for each in found["problems"])
 
 
 def test_what_a_lister_sees_is_the_same_but_for_the_gates(
     plane: ControlPlane, lister: Path, dra_infra: Run
 ) -> None:
     code, found = report(dra_infra, lister)
-    assert (code, found["findings"], found["notSeen"]) == (0, [], [])
+    assert (code, found["problems"], found["notSeen"]) == (0, [], [])
     assert any(each.startswith("gates are not visible") for each in found["facts"])
 
 
 def test_what_may_not_be_seen_is_not_missing(kubeconfig_of: Grant, dra_infra: Run) -> None:
     code, found = report(dra_infra, kubeconfig_of(rule([""], ["nodes"])))
-    assert (code, found["findings"]) == (0, [])
+    assert (code, found["problems"]) == (0, [])
     assert {each["code"] for each in found["notSeen"]} == {"cluster-forbidden"}
 
 
@@ -117,7 +117,7 @@ def test_a_user_without_rights_gets_no_diagnosis(kubeconfig_of: Grant, dra_infra
 def test_a_driver_that_is_not_there_is_missing(plane: ControlPlane, dra_infra: Run) -> None:
     code, found = report(dra_infra, plane.kubeconfig, "--driver", "nobody.example.com")
     assert code == 1
-    assert [each["code"] for each in found["findings"]] == ["driver-missing"]
+    assert [each["code"] for each in found["problems"]] == ["driver-missing"]
 
 
 def test_a_cluster_without_the_api_is_told_once(binaries: Callable[[str], Path], dra_infra: Run) -> None:
@@ -127,5 +127,5 @@ def test_a_cluster_without_the_api_is_told_once(binaries: Callable[[str], Path],
     with ControlPlane(components=chosen, binaries=binaries, serves_dra=False) as plane:
         code, found = report(dra_infra, plane.kubeconfig)
     assert code == 1
-    assert [each["code"] for each in found["findings"]] == ["dra-not-served"]
+    assert [each["code"] for each in found["problems"]] == ["dra-not-served"]
     assert found["notSeen"] == []

@@ -32,7 +32,7 @@ def test_a_pod_that_the_scheduler_leaves_waiting_is_explained_in_devices(
         for claim in api.list(CLAIM, namespace=NAMESPACE)
         if claim.get("status", {}).get("allocation")
     )
-    assert (tree["candidates"], tree["left"], tree["device_class"]) == (16, 16 - taken, GPUS)
+    assert (tree["candidates"], tree["left"], tree["deviceClass"]) == (16, 16 - taken, GPUS)
     (used,) = [each for each in tree["steps"] if each["removed"]]
     assert (used["rule"], used["removed"]) == ("in-use", taken)
     assert all(f"(Pod {NAMESPACE}/serve-" in each for each in used["holders"])

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cli.app import app
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from tests.e2e.kinds.shapes import (
     CLAIM_TEMPLATE,
@@ -53,7 +54,7 @@ def answers(fleet: list[Manifest], tmp_path_factory: pytest.TempPathFactory) -> 
     (folder / "fleet.yaml").write_text(yaml.safe_dump_all(fleet))
     words = ["simulate", str(folder / "objects.yaml"), "--fleet", str(folder / "fleet.yaml"), "--json"]
     said = json.loads(CliRunner().invoke(app, words, catch_exceptions=False).stdout)
-    return {each["owner"]: each for each in said["workloads"]}
+    return {str(ObjectRef(**each["object"])): each for each in said["workloads"]}
 
 
 @pytest.fixture(scope="module", params=SHAPES, ids=name_of)

@@ -95,7 +95,7 @@ def migrate(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     """What a report says of each object, but for where it stands."""
     found = json.loads(done.stdout)["objects"]
-    return {each["name"]: {key: each[key] for key in each.keys() - {"file", "line"}} for each in found}
+    return {each["name"]: {key: each[key] for key in each.keys() - {"place"}} for each in found}
 
 
 def by_name(text: str) -> dict[tuple[str, str], Any]:

@@ -18,7 +18,7 @@ def catalog(capsys, *words, form="text"):
 
 def entries(capsys, *words):
     answer = json.loads(catalog(capsys, *words, form="json"))
-    assert answer["version"] == 1
+    assert answer["schema"] == "dra-infra.catalog/v1"
     return answer["entries"]
 
 
@@ -101,8 +101,8 @@ def test_a_driver_tells_its_gates_rules_and_what_it_publishes(capsys):
     entry = entries(capsys, "drivers", "0.5")["gpu.nvidia.com=0.5"]
     assert entry["gates"]["DynamicMIG"]["default"] is False
     assert "DynamicMIG excludes PassthroughSupport" in entry["rules"]
-    assert entry["gpu device"]["gpu.nvidia.com/productName"] == "string"
-    assert entry["kubernetes_documented"] == "1.34.2"
+    assert entry["gpuDevice"]["gpu.nvidia.com/productName"] == "string"
+    assert entry["kubernetesDocumented"] == "1.34.2"
 
 
 def test_a_version_of_a_chart_tells_its_values(capsys):

@@ -95,6 +95,7 @@ def test_a_review_is_posted_then_kept_up_to_date(forge: LocalForge, file: Path):
         "problems": [],
         "removed": [],
         "repository": "team/infra",
+        "schema": "dra-infra.comment/v1",
         "url": forge.comments[0]["html_url"],
     }
     assert forge.bodies() == [BODY + "more\n"]

@@ -186,10 +186,11 @@ def test_the_json_has_every_key_also_where_it_is_empty(command, tmp_path):
         "causes",
         "fits",
         "growth",
-        "has_errors",
+        "hasErrors",
         "joint",
-        "not_seen",
+        "notSeen",
         "provenance",
+        "schema",
         "settled",
         "subject",
         "undecided",
@@ -692,7 +693,7 @@ def test_the_example_of_a_code_is_shown_as_it_is_printed(command, tmp_path):
 
 def test_a_code_as_json(command, tmp_path):
     found = json.loads(command("explain", "count-below-one", "--json", cwd=tmp_path).out)
-    assert sorted(found) == ["code", "meaning", "page", "text"]
+    assert sorted(found) == ["code", "meaning", "page", "schema", "text"]
     assert found["code"] == "count-below-one"
 
 

@@ -26,7 +26,7 @@ def run(tree, command):
 
 def fleet_of(answer) -> str:
     assert answer.code in (0, 1), answer.err
-    return json.loads(answer.out)["fleet"]
+    return json.loads(answer.out)["fleet"]["name"]
 
 
 @pytest.mark.parametrize(

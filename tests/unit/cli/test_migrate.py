@@ -919,7 +919,7 @@ def test_a_plan_is_behind_the_report_in_every_form(folder: Path):
     assert "t4-0 leaves the plugin; Deployment ml/serve moves" in text.stderr
     assert "      $ kubectl cordon t4-0\n" in text.stderr
     data = json.loads(migrate(folder, *arguments, "--json").stdout)["plan"]
-    assert (data["verdict"], data["works"], data["nodes_at_once"]) == ("always", True, 1)
+    assert (data["verdict"], data["works"], data["nodesAtOnce"]) == ("always", True, 1)
     assert [each["kind"] for each in data["phases"]] == ["prepare", "move", "move", "finish"]
     assert data["phases"][1]["joint"]["verdict"] == "always"
     shown = migrate(folder, *arguments, "--format", "markdown").stdout
@@ -1102,7 +1102,11 @@ def test_a_report_names_what_could_not_be_read_and_is_not_complete(folder: Path,
     assert done.returncode == 1
     assert (data["complete"], data["migrated"]) == (False, 1)
     (problem,) = data["problems"]
-    assert (problem["file"], problem["code"], problem["severity"]) == ("bad.yaml", "yaml-syntax", "error")
+    assert (problem["place"]["file"], problem["code"], problem["severity"]) == (
+        "bad.yaml",
+        "yaml-syntax",
+        "error",
+    )
     table = migrate(folder, *arguments, "--format", "markdown").stdout
     assert "not complete: 1 part of the input missing" in table
     assert "| bad.yaml&#58;3&#58;1 | error |" in table

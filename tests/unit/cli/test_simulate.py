@@ -86,21 +86,21 @@ def test_manifests_are_placed_as_programs_are(manifests):
 def test_what_ifs_change_the_answer(manifests, options, fits, more):
     code, found = answer(manifests, "--fleet", "hgx-h100 x 2", *options)
     (workload,) = found["workloads"]
-    assert (workload["verdict"] == "fits", workload["more_pods"]) == (fits, more)
+    assert (workload["verdict"] == "fits", workload["morePods"]) == (fits, more)
     assert code == (0 if fits else 1)
     assert len([note for note in found["notes"] if note.startswith("what if: ")]) == len(options) // 2
 
 
 def test_headroom_is_told_before_and_after(manifests):
     _, found = answer(manifests, "--fleet", "hgx-h100 x 2", "--kubernetes", "1.36")
-    assert found["kubernetes"] == "1.36"
+    assert found["provenance"]["placement"] == "1.36"
     rooms = {each["name"]: each for each in found["headroom"]}
     assert rooms["any"]["before"] == {
         "claims": 16,
         "largest": 8,
-        "per_node": [{"claims": 8, "nodes": 2}],
+        "perNode": [{"claims": 8, "nodes": 2}],
     }
-    assert rooms["any"]["after"] == {"claims": 8, "largest": 8, "per_node": [{"claims": 8, "nodes": 1}]}
+    assert rooms["any"]["after"] == {"claims": 8, "largest": 8, "perNode": [{"claims": 8, "nodes": 1}]}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_mistakes_of_a_what_if_are_told_with_their_code(manifests, options, code
 
 def test_an_older_driver_publishes_an_older_fleet(manifests):
     _, found = answer(manifests, "--fleet", "hgx-h100", "--driver", "25.8")
-    assert "driver=25.8" in found["fleet"]
+    assert "driver=25.8" in found["fleet"]["name"]
 
 
 def two_sizes(tmp_path, *, ones, eights):
@@ -272,7 +272,9 @@ def test_an_order_that_works_and_one_that_does_not_are_both_shown(tmp_path):
     joint = found["joint"]
     assert (code, joint["verdict"]) == (0, "depends-on-order")
     assert joint["works"]["pending"] == []
-    assert joint["fails"]["pending"] == [{"owner": "Deployment ml/eight", "pods": 1}]
+    assert joint["fails"]["pending"] == [
+        {"object": {"kind": "Deployment", "namespace": "ml", "name": "eight", "part": ""}, "pods": 1}
+    ]
     assert {each["node"] for each in joint["fails"]["arrivals"]} == {"hgx-h100-0", "hgx-h100-1"}
     lines = simulate(path, "--fleet", "hgx-h100 x 2").stdout.splitlines()
     assert (
@@ -332,8 +334,8 @@ def test_growth_is_told_as_json_with_amounts_as_texts(manifests, pools):
     code, found = answer(manifests, "--fleet", pools(1, 4), "--scale", "deployment/serving=3")
     growth = found["growth"]
     assert code == 0
-    assert (growth["verdict"], growth["cost"], growth["added_cost"]) == ("fits-grown", "196.64", "98.32")
-    assert (growth["currency"], growth["per"], growth["devices"], growth["idle_devices"]) == (
+    assert (growth["verdict"], growth["cost"], growth["addedCost"]) == ("fits-grown", "196.64", "98.32")
+    assert (growth["currency"], growth["per"], growth["devices"], growth["idleDevices"]) == (
         "USD",
         "hour",
         16,

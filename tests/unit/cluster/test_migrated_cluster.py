@@ -142,7 +142,7 @@ def listed(estate: dict[str, list[dict[str, Any]]], kinds: dict[str, str]) -> st
 def objects(done: Done) -> dict[str, dict[str, Any]]:
     """What a report says of each object, but for where it is."""
     found = json.loads(done.stdout)["objects"]
-    return {each["name"]: {key: each[key] for key in each.keys() - {"file", "line"}} for each in found}
+    return {each["name"]: {key: each[key] for key in each.keys() - {"place"}} for each in found}
 
 
 def test_what_lives_in_a_cluster_is_told_and_written_without_what_servers_write(

@@ -1,0 +1,162 @@
+"""The JSON of all commands is one family: each report has a schema in the package, and what several share looks the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dra_infra.answers.draining import Drained, RuleCount
+from dra_infra.cli import drain
+from dra_infra.cli.app import app
+from dra_infra.cluster.draining import Part, Preview
+from dra_infra.kubernetes.scheduler.device_evictions import Eviction
+from tests.contract.documents import ROOT
+from tests.contract.test_provenance import folder, server
+from tests.unit.review.json_schema import find_violations
+
+__all__ = ["folder", "server"]
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    path.name.removesuffix("-v1.json"): json.loads(path.read_text(encoding="utf-8"))
+    for package in ("dra_infra.cli", "dra_infra.review")
+    for path in (files(package) / "schemas").iterdir()
+    if path.name.endswith(".json")
+}
+LIVE = ("--kubeconfig", "kubeconfig")
+FLEET = ("--fleet", "hgx-h100 x 2")
+SECTIONS = ("gpus", "mig", "drivers", "fleets", "machines", "charts", "systems")
+COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "simulate": ("simulate", ("objects.yaml", *FLEET, "--drain", "1")),
+    "simulate what does not fit": ("simulate", ("objects.yaml", "--fleet", "a100-80gb")),
+    "simulate with autoscalers and pools": ("simulate", ("scaled.yaml", "--fleet", "pools.yaml")),
+    "simulate what has an error": ("simulate", ("broken.yaml", *FLEET)),
+    "simulate what cannot be read": ("simulate", ("bad.yaml", *FLEET)),
+    "explain": ("explain", ("job/train", "objects.yaml", *FLEET)),
+    "explain with pools": ("explain", ("job/train", "objects.yaml", "--fleet", "pools.yaml")),
+    "explain what does not fit": ("explain", ("job/train", "objects.yaml", "--fleet", "a100-80gb", "--deep")),
+    "explain a cluster": ("explain", ("job/train", *LIVE)),
+    "explain a code": ("code", ("count-below-one",)),
+    "validate": ("validate", ("objects.yaml",)),
+    "validate what has errors": ("validate", ("broken.yaml", "bad.yaml")),
+    "migrate": ("migrate", ("plugin.yaml", "--whole-gpus")),
+    "migrate with a plan": (
+        "migrate",
+        ("plugin.yaml", "bad.yaml", "--whole-gpus", "--plan", "--fleet", "t4 x 2"),
+    ),
+    "synth": ("synth", (str(ROOT / "examples/00-quickstart"),)),
+    "review": ("review", ("objects.yaml", "--base", "v1.4", *FLEET)),
+    "doctor": ("doctor", LIVE),
+    "status": ("status", LIVE),
+    "status by team": ("teams", (*LIVE, "--by-team")),
+    "comment": ("comment", ("objects.yaml",)),
+    "init": ("init", ("new",)),
+    "catalog": ("catalog", ()),
+    **{f"catalog {each}": ("catalog", (each,)) for each in SECTIONS},
+}
+PLUGIN = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: serve, namespace: ml}
+spec:
+  selector: {matchLabels: {app: serve}}
+  template:
+    metadata: {labels: {app: serve}}
+    spec:
+      containers:
+      - {name: serve, image: "registry.example/serve:1", resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+
+
+@pytest.fixture
+def inputs(folder: Path) -> Path:
+    """The files of all commands beside those of the provenance tests."""
+    text = (folder / "objects.yaml").read_text()
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "inference", "namespace": "ml"},
+        "spec": {
+            "minReplicas": 2,
+            "maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "inference"},
+        },
+    }
+    pool = {"name": "a3", "nodes": "hgx-h100", "min": 1, "max": 2, "price": "98.32"}
+    (folder / "scaled.yaml").write_text(f"{text}---\n{yaml.safe_dump(scaler)}")
+    (folder / "pools.yaml").write_text(yaml.safe_dump({"pools": [pool], "currency": "USD"}))
+    (folder / "broken.yaml").write_text(text.replace("count: ", "count: -"))
+    (folder / "bad.yaml").write_text("a: [")
+    (folder / "plugin.yaml").write_text(PLUGIN)
+    return folder
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_json_of_every_command_is_what_its_schema_says_and_no_key_is_undescribed(
+    name: str, inputs: Path
+) -> None:
+    schema, arguments = COMMANDS[name]
+    command = "status" if schema == "teams" else "explain" if schema == "code" else schema
+    result = CliRunner().invoke(app, [command, *arguments, "--json"], standalone_mode=False)
+    assert result.stdout, (result.exception, result.output)
+    data = json.loads(result.stdout)
+    assert data["schema"] == f"dra-infra.{schema}/v1"
+    assert list(find_violations(data, SCHEMAS[schema], closed=True)) == []
+
+
+def test_each_schema_has_a_command_that_is_held_to_it() -> None:
+    # Both need a controller that evicts.
+    assert set(SCHEMAS) - {schema for schema, _ in COMMANDS.values()} == {"drain", "drain-undo"}
+
+
+def test_a_drain_is_what_its_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    pod = {"metadata": {"name": "a", "namespace": "ml", "uid": "a"}}
+    preview = Preview(
+        target="n1/gpu-0",
+        parts=(Part(driver="gpu.nvidia.com", pool="n1", device="gpu-0"),),
+        evictions=(Eviction(pod=pod, claim="a-gpu", devices=("n1/gpu-0",), seconds=30),),
+        version="v1",
+        counts={},
+    )
+    count = RuleCount(rule="rule", message="1 pod", pods=1, expected=1)
+    done = Drained(preview=preview, counts=(count,), left=("ml/a",))
+    written: list[Any] = []
+    monkeypatch.setattr(drain, "write_json", written.append)
+    drain._print_undone(drain.Undone(target="n1", deleted=("rule",)), as_json=True)
+    for data in (drain.to_json(preview), drain._drained_to_json(done)):
+        assert list(find_violations(data, SCHEMAS["drain"], closed=True)) == []
+    assert list(find_violations(written[0], SCHEMAS["drain-undo"], closed=True)) == []
+
+
+def test_what_several_reports_have_is_described_once() -> None:
+    known: dict[str, tuple[str, Any]] = {}
+    for name, schema in SCHEMAS.items():
+        for part, definition in schema.get("$defs", {}).items():
+            first, expected = known.setdefault(part, (name, definition))
+            assert definition == expected, f"{part} in {name} and in {first}"
+    assert {"problem", "place", "object", "provenance"} <= set(known)
+
+
+def keys_of(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        yield from (key for part in schema.values() for key in keys_of(part))
+    elif isinstance(schema, list):
+        yield from (key for part in schema for key in keys_of(part))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_keys_are_in_camel_case(name: str) -> None:
+    assert [key for key in keys_of(SCHEMAS[name]) if not re.fullmatch("[a-z]+([A-Z][a-z]+)*", key)] == []
+
+
+def test_the_schemas_are_in_the_package_as_the_page_says() -> None:
+    page = (ROOT / "docs/json-reports.md").read_text(encoding="utf-8")
+    assert {each for each in SCHEMAS if f"`dra-infra.{each}/v1`" in page} == set(SCHEMAS)
