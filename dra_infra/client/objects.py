@@ -7,9 +7,10 @@ waits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.pod_records import PodRecord
 
 Manifest = Mapping[str, Any]
 
@@ -60,10 +61,6 @@ def labels_of(item: Manifest) -> Manifest:
     return mapping(mapping(item.get("metadata")).get("labels"))
 
 
-WAITING: Final = ("Pending", "")
-"""Phases of a pod that does not run yet."""
-
-
 def claims_of(pod: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the claims that a pod has, and of the templates whose claims were not made yet."""
     status = mapping(pod.get("status"))
@@ -105,9 +102,9 @@ def reasons_of(pods: Iterable[Manifest], events: Sequence[Manifest]) -> tuple[st
     """The scheduler's words on a pod that waits, else the last warning about one that does not run."""
     found = []
     for pod in pods:
-        status = mapping(pod.get("status"))
-        if text(status.get("phase")) not in WAITING:
+        if not PodRecord.of(pod).waits:
             continue
+        status = mapping(pod.get("status"))
         refused = [
             text(each.get("message"))
             for each in mappings(status.get("conditions"))
@@ -138,6 +135,4 @@ def _warnings(pod: Manifest, events: Sequence[Manifest]) -> list[str]:
 
 def name_pod(pod: Manifest) -> str:
     """A pod, what it does, and where."""
-    phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
-    node = text(mapping(pod.get("spec")).get("nodeName"))
-    return f"Pod {full_name(pod)} ({phase}{f' on {node}' if node else ''})"
+    return f"Pod {full_name(pod)} ({PodRecord.of(pod).state})"

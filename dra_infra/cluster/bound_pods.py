@@ -18,6 +18,7 @@ from dra_infra.explanation.asking import ClusterContext, read_allocation
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.pod_records import PodRecord
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.output.wording import compress_names, join_words
@@ -59,7 +60,7 @@ def find_unallocated(pod: Manifest, claims: Sequence[Manifest]) -> Iterator[Prob
 
     The scheduler alone allocates claims, and it no longer looks at the pod.
     """
-    node = text(mapping(pod.get("spec")).get("nodeName"))
+    node = PodRecord.of(pod).node
     names, _ = claims_of(pod)
     for claim in claims:
         if namespace_of(claim) != namespace_of(pod) or name_of(claim) not in names:
@@ -89,7 +90,7 @@ def find_obstacles(
     """
     names, _ = claims_of(pod)
     own = [each for each in claims if namespace_of(each) == ref.namespace and name_of(each) in names]
-    name = text(mapping(pod.get("spec")).get("nodeName"))
+    name = PodRecord.of(pod).node
     node = next((each for each in around.fleet.nodes if each.name == name), None)
     yield from find_unallocated(pod, own)
     for claim in own:
@@ -274,7 +275,7 @@ def find_end(
 ) -> Iterator[Problem]:
     """Yield that a pod is being deleted, with what it still has and what keeps it: codes `pod-deleting`, `plugin-not-ready`."""
     metadata = mapping(pod.get("metadata"))
-    node = text(mapping(pod.get("spec")).get("nodeName"))
+    node = PodRecord.of(pod).node
     held = [each for each in claims if namespace_of(each) == ref.namespace and reserves(each, pod)]
     since = f"since {text(metadata.get('deletionTimestamp'))}"
     has = f", and still has ResourceClaim {join_words([name_of(each) for each in held])}" if held else ""
@@ -315,7 +316,7 @@ def _find_silent_drivers(claims: Sequence[Manifest], node: str, around: ClusterC
 def find_failure(pod: Manifest, ref: ObjectRef) -> Iterator[Problem]:
     """Yield that a pod has failed, with what its kubelet says of it: code `pod-failed`."""
     status = mapping(pod.get("status"))
-    if text(status.get("phase")) == "Failed":
+    if PodRecord.of(pod).phase == "Failed":
         words = ": ".join(filter(None, (text(status.get("reason")), text(status.get("message"))[:300])))
         yield Problem(
             path=str(ref),

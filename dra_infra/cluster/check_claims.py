@@ -11,15 +11,16 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dra_infra.client.kinds import CLAIMS, NODES, PODS, SLICES
-from dra_infra.client.objects import WAITING, full_name, name_of, namespace_of, requests_of, text, uid_of
+from dra_infra.client.objects import full_name, name_of, namespace_of, requests_of, text
 from dra_infra.cluster.bound_pods import find_unallocated
 from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.pod_records import PodRecord
 from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
 from dra_infra.output.wording import count_of, join_words
 
@@ -153,12 +154,10 @@ def _generation(item: Manifest) -> int:
     return found if isinstance(found, int) else 0
 
 
-_DONE: Final = ("Failed", "Succeeded")
-
-
 def check_claims(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
     """Codes `claim-reserved`, `claim-device-gone`, `claim-not-allocated`, `mig-not-published`."""
-    pods = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in evidence.of(PODS)}
+    records = [*map(PodRecord.of, evidence.of(PODS))]
+    pods = {pod.uid: pod for pod in records}
     devices = published_devices(evidence.of(SLICES))
     for claim in evidence.of(CLAIMS):
         if evidence.saw(PODS):
@@ -166,21 +165,20 @@ def check_claims(evidence: Evidence, drivers: set[str]) -> Iterator[Problem]:
         if evidence.saw(SLICES):
             yield from _gone(claim, devices, drivers, evidence.of(PODS))
     if evidence.saw(CLAIMS):
-        for pod in evidence.of(PODS):
-            status, spec = mapping(pod.get("status")), mapping(pod.get("spec"))
-            if text(status.get("phase")) in WAITING and spec.get("nodeName"):
-                yield from find_unallocated(pod, evidence.of(CLAIMS))
+        for pod in records:
+            if pod.waits and pod.node:
+                yield from find_unallocated(pod.manifest, evidence.of(CLAIMS))
     if evidence.saw(SLICES) and GPU_DRIVER in drivers:
         yield from _without_mig(evidence)
 
 
-def _reserved(claim: Mapping[str, Any], pods: Mapping[str, str]) -> Iterator[Problem]:
+def _reserved(claim: Mapping[str, Any], pods: Mapping[str, PodRecord]) -> Iterator[Problem]:
     for each in mappings(mapping(claim.get("status")).get("reservedFor")):
         if each.get("resource") != "pods" or each.get("apiGroup"):
             continue
-        phase = pods.get(text(each.get("uid")))
-        if phase is None or phase in _DONE:
-            why = "is gone" if phase is None else f"has {phase.lower()}"
+        pod = pods.get(text(each.get("uid")))
+        if pod is None or pod.is_done:
+            why = "is gone" if pod is None else f"has {pod.phase.lower()}"
             yield Problem(
                 path=f"ResourceClaim {full_name(claim)}",
                 code="claim-reserved",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.client.objects import (
-    WAITING,
     claims_of,
     full_name,
     made_claims,
@@ -29,6 +28,7 @@ from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
+from dra_infra.kubernetes.api.pod_records import PodRecord
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
@@ -40,9 +40,6 @@ from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
 from dra_infra.output.wording import nearest
 
 Manifest = Mapping[str, Any]
-
-DONE: Final = ("Failed", "Succeeded")
-"""Phases of a pod that has ended."""
 
 _MOST_USERS: Final = 256
 """Pods that one claim may be reserved for (ResourceClaimReservedForMaxSize)."""
@@ -137,13 +134,9 @@ def claim_states(claim: Manifest, ref: ObjectRef, seen: SeenObjects) -> Iterator
             message=f"{len(reserved)} pods have it already, and no more than {_MOST_USERS} may",
             hint="take a second claim, or one for each pod by a template",
         )
-    phases = {uid_of(each): text(mapping(each.get("status")).get("phase")) for each in seen.pods}
+    running = {pod.uid for pod in map(PodRecord.of, seen.pods) if not pod.is_done}
     for each in reserved:
-        if (
-            each.get("resource") == "pods"
-            and seen.pods
-            and phases.get(text(each.get("uid")), "gone") in ("gone", *DONE)
-        ):
+        if each.get("resource") == "pods" and seen.pods and text(each.get("uid")) not in running:
             yield Problem(
                 path=str(ref),
                 code="claim-reserved",
@@ -202,15 +195,14 @@ def find_priority(pod: Manifest) -> int | None:
 def find_amounts(seen: SeenObjects) -> dict[str, Amounts]:
     """Resources that running pods take of each node."""
     amounts: dict[str, Amounts] = {}
-    for pod in seen.pods:
-        node = text(mapping(pod.get("spec")).get("nodeName"))
-        if not node or text(mapping(pod.get("status")).get("phase")) in DONE:
+    for pod in map(PodRecord.of, seen.pods):
+        if not pod.node or pod.is_done:
             continue
         try:
-            requests = pod_requests(mapping(pod.get("spec")))
+            requests = pod_requests(pod.spec)
         except ValueError:
             continue
-        onto = amounts.setdefault(node, {})
+        onto = amounts.setdefault(pod.node, {})
         for name, amount in requests.items():
             onto[name] = onto.get(name, 0) + amount
     return amounts
@@ -220,18 +212,16 @@ def find_placed(seen: SeenObjects, nodes: Sequence[Node], namespaces: Sequence[M
     """The running pods on their nodes, for affinity, spreading and ports."""
     placed = PlacedPods(nodes, Namespaces(namespaces))
     numbers = {node.name: number for number, node in enumerate(nodes)}
-    for pod in seen.pods:
-        spec, metadata = mapping(pod.get("spec")), mapping(pod.get("metadata"))
-        number = numbers.get(text(spec.get("nodeName")))
-        if number is None or text(mapping(pod.get("status")).get("phase")) in DONE:
+    for pod in map(PodRecord.of, seen.pods):
+        number = numbers.get(pod.node)
+        if number is None or pod.is_done:
             continue
-        owners = mappings(metadata.get("ownerReferences"))
         shape = read_shape(
-            spec,
-            namespace_of(pod) or "default",
-            {str(key): str(value) for key, value in mapping(metadata.get("labels")).items()},
-            is_daemon=any(each.get("kind") == "DaemonSet" and each.get("controller") for each in owners),
-            is_going=bool(metadata.get("deletionTimestamp")),
+            pod.spec,
+            pod.ref.stored.namespace,
+            pod.labels,
+            is_daemon=pod.controller is not None and pod.controller.kind.partition(".")[0] == "DaemonSet",
+            is_going=pod.is_deleted,
         )
         placed.add(shape, number)
     return placed
@@ -249,17 +239,13 @@ def ask_running(manifest: Manifest, around: ClusterContext, seen: SeenObjects) -
         )
     if ref.kind != "Pod":
         pods = _pods_of(manifest, seen)
-        waiting = [each for each in pods if _waits(each)]
+        waiting = [each for each in pods if PodRecord.of(each).waits]
         if not waiting:
             states = f"{len(pods)} pods of it are there, and none waits" if pods else "no pod of it is there"
             return SubjectQuestion(subject=str(ref), settled=states)
         manifest = min(waiting, key=full_name)
         ref = ObjectRef.of(manifest)
     return _ask_pod(manifest, ref, around, seen)
-
-
-def _waits(pod: Manifest) -> bool:
-    return text(mapping(pod.get("status")).get("phase")) in WAITING
 
 
 def _pods_of(owner: Manifest, seen: SeenObjects) -> list[Manifest]:
@@ -291,14 +277,14 @@ def _ask_claim(
     users = [
         each for each in seen.pods if ref.name in claims_of(each)[0] and namespace_of(each) == ref.namespace
     ]
-    waiting = [each for each in users if _waits(each) and not text(mapping(each.get("spec")).get("nodeName"))]
+    waiting = [pod for pod in map(PodRecord.of, users) if pod.waits and not pod.node]
     result = read_allocation(manifest)
     if result is not None:
         causes = tuple(claim_states(manifest, ref, seen))
         return SubjectQuestion(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
-        first = min(waiting, key=full_name)
-        found = _ask_pod(first, ObjectRef.of(first), around, seen)
+        first = min(waiting, key=lambda pod: full_name(pod.manifest))
+        found = _ask_pod(first.manifest, first.ref, around, seen)
         return replace(found, subject=f"{ref} of {found.subject}")
     claim, causes_ = read_claim(manifest, ref, around.release)
     idle = Problem(
@@ -316,19 +302,18 @@ def _ask_claim(
 
 
 def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenObjects) -> SubjectQuestion:
-    phase = text(mapping(pod.get("status")).get("phase")) or "Pending"
-    node = text(mapping(pod.get("spec")).get("nodeName"))
+    record = PodRecord.of(pod)
     words = [
         Problem(path=str(ref), code="scheduler-says", message=each, severity="warning")
         for each in reasons_of([pod], seen.events)
     ]
-    state = f"{phase}{f' on {node}' if node else ''}"
-    if mapping(pod.get("metadata")).get("deletionTimestamp"):
+    state, node = record.state, record.node
+    if record.is_deleted:
         causes = (*words, *find_end(pod, ref, seen.claims, seen.events, around))
         return SubjectQuestion(
             subject=str(ref), causes=causes, settled=f"it is {state}, and is being deleted"
         )
-    if phase not in WAITING:
+    if not record.waits:
         return SubjectQuestion(
             subject=str(ref), causes=tuple(find_failure(pod, ref)), settled=f"it is {state}"
         )

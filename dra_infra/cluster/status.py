@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.client.objects import (
-    WAITING,
     claims_of,
     full_name,
     name_of,
@@ -25,6 +24,7 @@ from dra_infra.client.objects import (
 )
 from dra_infra.cluster.check_claims import published_devices
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.pod_records import PodRecord
 
 Manifest = Mapping[str, Any]
 
@@ -125,11 +125,12 @@ def find_status(seen: Seen) -> Status:
     }
     users: defaultdict[tuple[str, str], list[Manifest]] = defaultdict(list)
     waiting = []
+    done = {pod.uid for pod in map(PodRecord.of, seen.pods) if pod.is_done} - {""}
     for pod in seen.pods:
         names, missing = claims_of(pod)
         for name in names:
             users[namespace_of(pod), name].append(pod)
-        if missing and text(mapping(pod.get("status")).get("phase")) in WAITING:
+        if missing and PodRecord.of(pod).waits:
             waiting.append(
                 PodWaiting(
                     namespace=namespace_of(pod),
@@ -139,7 +140,8 @@ def find_status(seen: Seen) -> Status:
                 )
             )
     claims = tuple(
-        _claim(each, users[namespace_of(each), name_of(each)], nodes, seen) for each in seen.claims
+        _claim(each, users[namespace_of(each), name_of(each)], nodes, done, seen.events)
+        for each in seen.claims
     )
     held = {
         (device.driver, device.pool, device.device)
@@ -159,7 +161,11 @@ def find_status(seen: Seen) -> Status:
 
 
 def _claim(
-    claim: Manifest, pods: Sequence[Manifest], nodes: Mapping[tuple[str, str], str], seen: Seen
+    claim: Manifest,
+    pods: Sequence[Manifest],
+    nodes: Mapping[tuple[str, str], str],
+    done: Set[str],
+    events: Sequence[Manifest],
 ) -> ClaimStatus:
     status = mapping(claim.get("status"))
     allocation = status.get("allocation")
@@ -176,7 +182,8 @@ def _claim(
         )
         for each in mappings(mapping(mapping(allocation).get("devices")).get("results"))
     )
-    consumers = mappings(status.get("reservedFor"))
+    # The claim controller takes pods that are done off the list.
+    consumers = [each for each in mappings(status.get("reservedFor")) if text(each.get("uid")) not in done]
     on = {nodes.get((each.driver, each.pool), "") for each in devices}
     return ClaimStatus(
         namespace=namespace_of(claim),
@@ -186,7 +193,7 @@ def _claim(
         devices=devices,
         classes=tuple(dict.fromkeys(classes.values())),
         consumers=tuple(_consumer(each) for each in consumers),
-        reasons=reasons_of(pods, seen.events) or (() if allocation or pods else ("no pod uses it",)),
+        reasons=reasons_of(pods, events) or (() if allocation or pods else ("no pod uses it",)),
     )
 
 

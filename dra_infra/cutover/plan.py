@@ -26,6 +26,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
+from dra_infra.kubernetes.api.pod_records import PodRecord
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
@@ -161,7 +162,7 @@ def make_plan(
     size, states = search.find() if sides.offered or estate.units else (0, [])
     if states:
         states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
-    there = [each for each in running if value_at(each, "status", "phase") not in ("Failed", "Succeeded")]
+    there = [each for each in running if each.get("kind") != "Pod" or not PodRecord.of(each).is_done]
     phases = [_prepare(estate, judge, there)]
     before = State()
     by_ref = {ObjectRef.of(each).stored: each for each in there}
@@ -209,11 +210,7 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     after = estate.bare(before.units, drained, by_claims=True)
     stubborn = estate.daemons(drained, running, AWAY)
     known = {each.stored for each in daemons}
-    there = [
-        each
-        for each in running
-        if asks_plugin(each, estate.kinds) and value_at(each, "spec", "nodeName") in nodes
-    ]
+    there = [each for each in running if asks_plugin(each, estate.kinds) and PodRecord.of(each).node in nodes]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
     is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
     if nodes and is_last and any(asks_plugin(each, estate.kinds) for each in estate.of_units(before.units)):

@@ -14,7 +14,8 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, group_of, kind_of
+from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, group_of
+from dra_infra.kubernetes.api.pod_records import PodRecord, find_controller
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import (
@@ -34,7 +35,6 @@ from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 
-_DONE: Final = ("Failed", "Succeeded")
 _DEPTH: Final = 8
 """Most owners above a pod that are followed: a CronJob's Job's pod has two."""
 _QUEUES: Final = ("ClusterQueue", "LocalQueue")
@@ -51,6 +51,7 @@ class Running:
 
     Args:
         objects: Every object.
+        pod_records: Every pod.
         pods: Pods that are not done, by each of their owners and by themselves.
         claims: Claims with an allocation.
         snapshot: Where it was read from; None where it was not, and nothing is known to run.
@@ -60,6 +61,7 @@ class Running:
     """
 
     objects: Mapping[ObjectRef, Mapping[str, Any]] = field(repr=False)
+    pod_records: Mapping[ObjectRef, PodRecord] = field(repr=False)
     pods: Mapping[ObjectRef, tuple[ObjectRef, ...]] = field(repr=False)
     claims: tuple[ObjectRef, ...] = field(repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False)
@@ -79,11 +81,14 @@ class Running:
             programs: Both sides of a review, or the one program that is placed.
         """
         objects = {ObjectRef.of(each).stored: each for each in snapshot.objects} if snapshot else {}
+        records = {
+            ref: PodRecord.of(objects[ref])
+            for ref in sorted((ref for ref in objects if ref.kind == "Pod"), key=by_namespace)
+        }
         pods: defaultdict[ObjectRef, list[ObjectRef]] = defaultdict(list)
-        for ref, each in objects.items():
-            if ref.kind == "Pod" and get_field(each, "status.phase") not in _DONE:
-                for owner in owners_of(ref, objects):
-                    pods[owner].append(ref)
+        for ref, pod in records.items():
+            for owner in () if pod.is_done else owners_of(ref, objects):
+                pods[owner].append(ref)
         claims = sorted(
             (
                 ref
@@ -96,7 +101,8 @@ class Running:
         )
         running = cls(
             objects=objects,
-            pods={owner: tuple(sorted(each, key=by_namespace)) for owner, each in pods.items()},
+            pod_records=records,
+            pods={owner: tuple(each) for owner, each in pods.items()},
             claims=tuple(claims),
             snapshot=snapshot,
             programs=programs,
@@ -135,28 +141,26 @@ class Running:
         bare: list[str] = []
         first: dict[ObjectRef, str] = {}
         made: dict[tuple[ObjectRef, str], PodTemplate] = {}
-        for ref, pod, node in _foreign_pods(self, own) if tainted or removed or drained else ():
+        for ref, pod in _foreign_pods(self, own) if tainted or removed or drained else ():
             makers = self.owners_of(ref)[1:]
             of_node = bool(makers) and makers[0].kind in ("DaemonSet", "Node")
-            if ref not in tainted and node not in removed and (node not in drained or of_node):
+            if ref not in tainted and pod.node not in removed and (pod.node not in drained or of_node):
                 continue
             going.add(ref)
             if not makers:
                 bare.append(f"{ref.namespace}/{ref.name}")
-            elif (not of_node or (ref in tainted and node not in removed)) and get_field(
-                pod, "metadata.deletionTimestamp"
-            ) is None:
+            elif (not of_node or (ref in tainted and pod.node not in removed)) and not pod.is_deleted:
                 maker = makers[1] if makers[1:] and makers[1].kind == "Deployment" else makers[0]
-                look = _look_of(pod)
+                look = _look_of(pod.spec)
                 # Pods of one controller that differ are told apart by the name of one of them.
                 part = "" if first.setdefault(maker, look) == look else ref.name
-                spec = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
+                spec = {name: value for name, value in pod.spec.items() if name != "nodeName"}
                 known = made.get((maker, look)) or PodTemplate(
                     owner=replace(maker, part=part),
                     path="spec",
                     replicas=0,
                     spec=spec,
-                    labels=_labels_of(pod),
+                    labels=pod.labels,
                 )
                 made[maker, look] = replace(known, replicas=(known.replicas or 0) + 1)
         if not going:
@@ -170,9 +174,7 @@ class Running:
             notes.append(f"evicted, and placed anew with the others: {count_of(number, 'pod')} of {whose}")
         if bare:
             notes.append(f"evicted, and made anew by no controller: Pod {join_words(bare, most=8)}")
-        return replace(
-            taken, evicted=tuple(made.values()), gone=frozenset(going | released), notes=tuple(notes)
-        )
+        return replace(taken, evicted=tuple(made.values()), gone=taken.gone | going, notes=tuple(notes))
 
     def _find_tainted(
         self, manifests: Iterable[Mapping[str, Any]], fleet: Fleet, release: Release
@@ -198,16 +200,40 @@ class Running:
 
     def _is_released(self, claim: ObjectRef, going: Set[ObjectRef], placed: Set[ObjectRef]) -> bool:
         """True where some of the pods that a claim is reserved for go, and the program places the others."""
-        users = mappings(get_field(self.objects[claim], "status.reservedFor"))
-        pods = [ObjectRef("Pod", str(each.get("name")), claim.namespace) for each in users]
+        pods = [self._user(claim, each) for each in self.users_of(claim)]
         return not going.isdisjoint(pods) and not any(
             placed.isdisjoint(self.owners_of(each)) for each in pods
         )
 
+    def users_of(self, claim: ObjectRef) -> list[Mapping[str, Any]]:
+        """Return for whom a claim is reserved, without pods that are done: the claim controller takes these off the list.
+
+        Source: `syncClaim` in pkg/controller/resourceclaim/controller.go, which also deallocates a claim whose last user was one.
+        """
+        users = mappings(get_field(self.objects.get(claim, {}), "status.reservedFor"))
+        return [each for each in users if not self._is_done_user(claim, each)]
+
+    def _is_done_user(self, claim: ObjectRef, user: Mapping[str, Any]) -> bool:
+        pod = self.pod_records.get(self._user(claim, user))
+        is_pod = user.get("resource") in (None, "pods") and not user.get("apiGroup")
+        return is_pod and pod is not None and pod.is_done and user.get("uid") in (None, pod.uid)
+
+    @staticmethod
+    def _user(claim: ObjectRef, user: Mapping[str, Any]) -> ObjectRef:
+        return ObjectRef("Pod", str(user.get("name")), claim.namespace)
+
+    def find_ended(self) -> set[ObjectRef]:
+        """Find the claims that were reserved for pods which are all done, so that they have no devices any more."""
+        return {
+            claim
+            for claim in self.claims
+            if get_field(self.objects[claim], "status.reservedFor") and not self.users_of(claim)
+        }
+
     def count_pods(self, ref: ObjectRef) -> int:
         """How many pods of a workload run, or of a claim how many use it."""
         if ref.kind == "ResourceClaim":
-            return len(mappings(get_field(self.objects.get(ref.stored, {}), "status.reservedFor")))
+            return len(self.users_of(ref.stored))
         return len(self.pods.get(ref.whole.stored, ()))
 
     def is_done(self, ref: ObjectRef) -> bool:
@@ -251,21 +277,22 @@ def _find_taken(
     running: Running, own: Set[ObjectRef], released: Set[ObjectRef] = frozenset()
 ) -> tuple[Taken, int]:
     """Finds what others take, and counts those of their pods that cannot be read."""
+    released = running.find_ended() | released
     devices, shares = _find_devices(running, own | released)
     amounts = defaultdict[str, Counter[str]](Counter)
     pods: list[tuple[str, PodShape]] = []
     grouped = Counter[tuple[str, str]]()
     unreadable = 0
-    for ref, pod, node in _foreign_pods(running, own):
-        if group := get_field(pod, "spec.schedulingGroup.podGroupName"):
+    for ref, pod in _foreign_pods(running, own):
+        if group := value_at(pod.spec, "schedulingGroup", "podGroupName"):
             grouped[ref.namespace, str(group)] += 1
         try:
-            requests = pod_requests(pod["spec"])
+            requests = pod_requests(pod.spec)
         except ValueError:
             unreadable += 1
             continue
-        pods.append((node, _read_shape(pod, ref.namespace)))
-        amounts[node].update(requests)
+        pods.append((pod.node, read_shape(pod.spec, ref.namespace, pod.labels, is_going=pod.is_deleted)))
+        amounts[pod.node].update(requests)
     claims = (
         {**running.objects[claim], "status": {}} if claim in released else _without_users(running, claim, own)
         for claim in running.refs_of_kind("ResourceClaim")
@@ -275,11 +302,12 @@ def _find_taken(
         devices=devices,
         shares=shares,
         amounts=amounts,
-        pods=tuple(pods) if any(running.of_kind("Pod")) else None,
+        pods=tuple(pods) if running.pod_records else None,
         policies=_find_others(running, own, _POLICIES),
         templates=(*_find_others(running, own, _TEMPLATES), *claims),
         made=_find_charges(running, own).by_namespace,
         grouped=grouped,
+        gone=frozenset(released),
     )
     return taken, unreadable
 
@@ -290,15 +318,14 @@ def _without_users(running: Running, claim: ObjectRef, own: Set[ObjectRef]) -> M
     status = mapping(manifest.get("status"))
     users = [
         each
-        for each in mappings(status.get("reservedFor"))
+        for each in running.users_of(claim)
         if own.isdisjoint(running.owners_of(ObjectRef("Pod", str(each.get("name")), claim.namespace)))
     ]
     return {**manifest, "status": {**status, "reservedFor": users}}
 
 
-def _look_of(pod: Mapping[str, Any]) -> str:
-    """Returns a text that is the same for pods that are placed alike."""
-    spec = pod["spec"]
+def _look_of(spec: Mapping[str, Any]) -> str:
+    """Return a text that is the same for the specs of pods that are placed alike."""
     asked = [
         each.get("resources")
         for name in ("initContainers", "containers")
@@ -308,30 +335,12 @@ def _look_of(pod: Mapping[str, Any]) -> str:
     return json.dumps([rest, asked], default=str)
 
 
-def _foreign_pods(
-    running: Running, own: Set[ObjectRef]
-) -> Iterator[tuple[ObjectRef, Mapping[str, Any], str]]:
-    """Pods with a node that are not done and not the programs' own, with the node's name."""
+def _foreign_pods(running: Running, own: Set[ObjectRef]) -> Iterator[tuple[ObjectRef, PodRecord]]:
+    """Yield the pods with a node that are not done and not the programs' own."""
     ours = running.pods_of(own)
-    for ref in running.refs_of_kind("Pod"):
-        pod = running.objects[ref]
-        node = get_field(pod, "spec.nodeName")
-        if ref not in ours and isinstance(node, str) and get_field(pod, "status.phase") not in _DONE:
-            yield ref, pod, node
-
-
-def _labels_of(pod: Mapping[str, Any]) -> dict[str, str]:
-    labels = get_field(pod, "metadata.labels")
-    return {str(name): str(value) for name, value in labels.items()} if isinstance(labels, Mapping) else {}
-
-
-def _read_shape(pod: Mapping[str, Any], namespace: str) -> PodShape:
-    return read_shape(
-        pod["spec"],
-        namespace,
-        _labels_of(pod),
-        is_going=get_field(pod, "metadata.deletionTimestamp") is not None,
-    )
+    for ref, pod in running.pod_records.items():
+        if ref not in ours and pod.node and not pod.is_done:
+            yield ref, pod
 
 
 def _find_others(
@@ -366,11 +375,10 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     bridged = head is not None and head.release.enabled(GATE)
     names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
     pods: dict[ObjectRef, Use] = {}
-    for ref in running.refs_of_kind("Pod"):
-        pod = running.objects[ref]
-        if get_field(pod, "status.phase") not in _DONE:
+    for ref, pod in running.pod_records.items():
+        if not pod.is_done:
             with contextlib.suppress(ValueError):
-                pods[ref] = count_pod(pod_requests(mapping(pod.get("spec"))))
+                pods[ref] = count_pod(pod_requests(pod.spec))
     charges: dict[ObjectRef, Use] = {}
     for ref, manifest in running.objects.items():
         owners = running.owners_of(ref)
@@ -418,7 +426,7 @@ def _find_left_out(
     if not snapshot.fleet.nodes:
         yield left_out("nodes", "it holds none, so nothing is placed on it")
     # What a snapshot was read for and does not hold is not in the cluster.
-    if "pods" not in snapshot.read and not any(ref.kind == "Pod" for ref in running.objects):
+    if "pods" not in snapshot.read and not running.pod_records:
         yield left_out(
             "pods", "it holds none: CPU and memory of nodes count as free, and claims of pods as others'"
         )
@@ -443,11 +451,10 @@ def owners_of(ref: ObjectRef, objects: Mapping[ObjectRef, Mapping[str, Any]]) ->
     for _ in range(_DEPTH):
         yield ref
         manifest = objects.get(ref, {})
-        references = mappings(get_field(manifest, "metadata.ownerReferences"))
-        controller = next((each for each in references if each.get("controller")), None)
+        controller = find_controller(manifest)
         if controller is None:
             return
-        above = ObjectRef(kind_of(controller), str(controller.get("name")), ref.namespace).stored
+        above = replace(controller, namespace=ref.namespace).stored
         if above.kind == "ReplicaSet" and above not in objects:
             # A Deployment names its ReplicaSets after itself, with the hash that their pods carry as a label.
             yield above

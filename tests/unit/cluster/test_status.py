@@ -48,6 +48,15 @@ def test_claims_have_their_devices_nodes_and_consumers() -> None:
     assert (found["wants"].state, found["wants"].classes) == ("pending", (GPU,))
 
 
+def test_a_pod_that_is_done_uses_no_claim() -> None:
+    claims = [claim("mine", f"{GPU}/n1/gpu-0", pods=["p"]), claim("ours", f"{GPU}/n1/gpu-1", pods=["p", "q"])]
+    found = find_status(Seen(claims=claims, pods=[pod("p", "Succeeded"), pod("q")]))
+    assert [(each.state, each.consumers) for each in found.claims] == [
+        ("allocated", ()),
+        ("in use", ("Pod q",)),
+    ]
+
+
 def test_why_a_claim_waits_is_told_in_the_words_of_the_cluster() -> None:
     found = find_status(SEEN)
     reasons = {each.name: each.reasons for each in found.claims}

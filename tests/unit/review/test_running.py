@@ -93,6 +93,38 @@ def test_only_the_nodes_with_taken_devices_are_left_out(make):
     assert workload.more_pods == 3
 
 
+@pytest.mark.parametrize(
+    ("phases", "users", "is_free"),
+    [
+        (("Succeeded",), ("job-0",), True),
+        (("Failed", "Succeeded"), ("job-0", "job-1"), True),
+        (("Running", "Succeeded"), ("job-0", "job-1"), False),
+        (("Succeeded",), ("job-0", "not-read"), False),
+        (("Succeeded",), (), False),
+    ],
+)
+def test_pods_that_are_done_hold_no_devices(make, phases, users, is_free):
+    pods = [running_pod(f"job-{number}", phase=phase) for number, phase in enumerate(phases)]
+    claim = allocated_claim("other", *(f"gpu-{index}" for index in range(8)))
+    claim["status"]["reservedFor"] = [{"resource": "pods", "name": user} for user in users]
+    snapshot = a_snapshot(make, *pods, claim)
+    assert (placed(make, snapshot, a_side(make)).verdict == "fits") == is_free
+    running = Running.of(snapshot)
+    ended = {ObjectRef("ResourceClaim", "other", "ml")} if is_free else set()
+    assert running.taken.gone == ended
+    done = {f"job-{number}" for number, phase in enumerate(phases) if phase != "Running"}
+    assert running.count_pods(ObjectRef("ResourceClaim", "other", "ml")) == len({*users} - done)
+
+
+def test_a_pod_of_the_same_name_that_runs_keeps_the_devices_of_a_claim(make):
+    pod = running_pod("job-0", phase="Succeeded")
+    pod["metadata"]["uid"] = "1"
+    claim = allocated_claim("other", *(f"gpu-{index}" for index in range(8)))
+    for uid, verdict in (("1", "fits"), ("2", "does-not-fit")):
+        claim["status"]["reservedFor"] = [{"resource": "pods", "name": "job-0", "uid": uid}]
+        assert placed(make, a_snapshot(make, pod, claim), a_side(make)).verdict == verdict
+
+
 def test_a_request_for_all_devices_does_not_take_what_is_left(make):
     program = a_side(make)
     template = next(each for each in program.objects if each.ref.kind == "ResourceClaimTemplate")
