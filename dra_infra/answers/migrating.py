@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Unpack
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.answers.cut_over import plan_cut_over
-from dra_infra.answers.migration_inputs import Inputs, Making, Warn, find_plugin, read_cluster, read_inputs
+from dra_infra.answers.migration_inputs import (
+    Inputs,
+    LiveCluster,
+    Making,
+    Warn,
+    find_plugin,
+    read_cluster,
+    read_inputs,
+)
 from dra_infra.answers.placing import place_scene
 from dra_infra.answers.reading import ClusterOptions
 from dra_infra.answers.replaced import find_replaced
@@ -70,6 +78,7 @@ class MigrationOptions(ClusterOptions, total=False):
         kubeconfig: The kubeconfig of the cluster that is read; None takes the one that kubectl would take.
         context: Its context. With neither no live cluster is read.
         namespaces: The namespaces that are read; none reads all.
+        request_timeout: Seconds of silence after which a request to the API server is given up.
         whole_gpus: Whether NVIDIA's device plugin shares no GPU and hides no MIG device behind `nvidia.com/gpu`.
         plugin_config: The configuration of NVIDIA's device plugin, or the ConfigMap or chart values with it.
         mig_profile: What `nvidia.com/gpu` is with the plugin's strategy `single`; one of `mig_profiles()`.
@@ -81,6 +90,7 @@ class MigrationOptions(ClusterOptions, total=False):
     kubeconfig: Path | None
     context: str | None
     namespaces: Sequence[str]
+    request_timeout: float
     whole_gpus: bool
     plugin_config: Path | None
     mig_profile: str | None
@@ -377,8 +387,15 @@ def _read(
     making = making_of(options, warn)
     files = read_inputs(paths, sys.stdin.buffer, making, output) if paths else None
     kubeconfig, context = options.get("kubeconfig"), options.get("context")
-    account = (kubeconfig, context, options.get("namespaces", ())) if kubeconfig or context else None
-    return read_cluster(files, options.get("snapshot"), account, known, tell, warn)
+    live = None
+    if kubeconfig or context:
+        live = LiveCluster(
+            kubeconfig=kubeconfig,
+            context=context,
+            namespaces=options.get("namespaces", ()),
+            request_timeout=options.get("request_timeout"),
+        )
+    return read_cluster(files, options.get("snapshot"), live, known, tell, warn)
 
 
 def driver_of_options(options: MigrationOptions) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -137,27 +137,47 @@ class Making(NamedTuple):
         return made, problems, program.not_seen
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LiveCluster:
+    """The live cluster that a migration reads.
+
+    Args:
+        kubeconfig: The kubeconfig; None takes the one that kubectl would take.
+        context: Its context; None takes the current one.
+        namespaces: The namespaces that are read; none reads all.
+        request_timeout: Seconds of silence after which a request is given up; None takes the client's default.
+    """
+
+    kubeconfig: Path | None
+    context: str | None
+    namespaces: Sequence[str]
+    request_timeout: float | None
+
+
 def read_cluster(
     files: Inputs | None,
     snapshot: Path | None,
-    account: tuple[Path | None, str | None, Sequence[str]] | None,
+    live: LiveCluster | None,
     known: WorkloadKinds,
     tell: Callable[[str], None],
     warn: Warn,
 ) -> tuple[Snapshot | None, Inputs]:
-    """Read the cluster, of a snapshot or by kubeconfig, context and namespaces, and without *files* what of *known* kinds in it is to be migrated.
+    """Read a live cluster or a snapshot, and without *files* also the objects of *known* kinds in it, which are to be migrated.
 
     Raises:
         ClusterError: When nothing can be read; what may not be listed is told.
         FleetError: The codes of `read_snapshot`.
     """
-    if files is not None and account is None:
+    if files is not None and live is None:
         return (read_snapshot(snapshot) if snapshot else None), files
     # Files are migrated without the client.
     from dra_infra.cluster import reading
 
-    kubeconfig, context, namespaces = account or (None, None, ())
-    reader = reading.open_reader(kubeconfig, context, namespaces=namespaces, tell=tell)
+    live = live or LiveCluster(kubeconfig=None, context=None, namespaces=(), request_timeout=None)
+    bound = {} if live.request_timeout is None else {"request_timeout": live.request_timeout}
+    reader = reading.open_reader(
+        live.kubeconfig, live.context, namespaces=live.namespaces, tell=tell, **bound
+    )
     wanted = migrated_kinds(known) if files is None else frozenset()
     kinds = SNAPSHOT[: SNAPSHOT.index(DEFINITIONS)]
     more = reader.find_kinds(wanted - {(each.group, each.name) for each in kinds}) if wanted else ()

@@ -23,6 +23,7 @@ _FORMS: Final = ("text", "markdown", "json", "html")
 )
 @options.kubeconfig
 @options.cluster_context
+@options.request_timeout
 @options.namespaces
 @options.kinds
 @click.option(

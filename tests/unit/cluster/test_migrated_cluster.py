@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -360,3 +361,11 @@ def test_kinds_of_a_users_own_are_read_from_a_cluster(
     program = migrate(*named, "--whole-gpus", "--kinds", "kinds.yaml", "--to", "components").stdout
     imported = [each for each in ("run", "made", "claims", "idle") if f'import_="ml/{each}"' in program]
     assert imported == ["run", "claims"]
+
+
+def test_a_silent_server_is_given_up_after_the_time_of_the_option(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        arguments = cluster(Server(url=f"http://127.0.0.1:{silent.getsockname()[1]}"), tmp_path)
+        done = migrate(*arguments, "--request-timeout", "0.1")
+    assert done.returncode == 2
+    assert "(read timeout=0.1) [cluster-unreachable]" in done.stderr
