@@ -78,6 +78,7 @@ CLUSTERS: dict[str, str] = {
     "other-pods-in-the-way": "affinity, anti-affinity, topology spread or host ports of pods keep a pod off a node",
     "gang-does-not-fit": "an object needs all of its pods, and its parts do not fit beside each other",
     "autoscaled-beyond-room": "an autoscaler makes more pods of a workload than find room",
+    "fits-by-bug": "pods fit only because the allocator of the Kubernetes minor has a bug",
     "workload-kind-malformed": "a file that names kinds of objects that make pods is malformed or cannot be read",
     "needs-refused-object": "pods need an object that has an error, so they are never made or get no devices",
     "quota-refuses": "a ResourceQuota lets fewer pods or claims be made than a workload needs",

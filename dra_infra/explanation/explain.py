@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
+from dra_infra.explanation.decisive_bugs import find_decisive_bugs
 from dra_infra.explanation.device_checks import PASSED, DeviceChecks, Stage, list_selectors
 from dra_infra.explanation.edit_requests import other_classes
 from dra_infra.explanation.edits import Ladder
@@ -167,7 +168,7 @@ class _Explainer:
                 placed=number,
                 node=first.node,
                 devices=_devices(first.results),
-                quirks=self._quirks(question, where),
+                quirks=self._bugs_behind_fit(question, where),
                 unknown=tuple(dict.fromkeys(self._unknown)),
             )
         # What is left for the first pod that does not fit.
@@ -255,27 +256,30 @@ class _Explainer:
         )
         return found.here or found.text.format(best=found.best)
 
+    def _bugs_behind_fit(self, question: Question, node: Node) -> tuple[str, ...]:
+        """Return the bugs without which a node would not take a pod; none if another node would take it without bugs."""
+        bugs = self._quirks(question, node)
+        others = (kind.first for kind in self._kinds if kind.first.name != node.name)
+        return bugs if bugs and not any(self._fits_without_bugs(question, other) for other in others) else ()
+
+    def _fits_without_bugs(self, question: Question, node: Node) -> bool:
+        try:
+            outcome, _ = self._budget.attempt(self._without(question, question.cluster.variant.quirks), node)
+        except LateError:
+            return False
+        return isinstance(outcome, Allocated)
+
     def _quirks(self, question: Question, node: Node) -> tuple[str, ...]:
         """Return the bugs of the minor without which a node would answer otherwise: each one alone, or a few together."""
         has = question.cluster.variant.quirks
         try:
             answer, ended = self._budget.attempt(question, node)
-            if not has or not ended or not self._differs(question, node, answer, has):
+            if not ended:
                 return ()
-            decisive = [
-                quirk for quirk in Quirk if quirk in has and self._differs(question, node, answer, {quirk})
-            ]
-            # Where each hides the other, all of a smallest set have to go: take back what does not matter.
-            together = set(has)
-            for quirk in Quirk if not decisive else ():
-                if quirk in together and self._differs(question, node, answer, together - {quirk}):
-                    together.remove(quirk)
+            return find_decisive_bugs(has, lambda bugs: self._differs(question, node, answer, bugs))
         except LateError:
             self._unknown.append(_LATE.format("bugs of the minor were looked for"))
             return ()
-        if decisive:
-            return tuple(quirk.value for quirk in decisive)
-        return (" and ".join(quirk.value for quirk in Quirk if quirk in together),)
 
     def _differs(self, question: Question, node: Node, answer: Outcome, without: Set[Quirk]) -> bool:
         """Return True where a node answers otherwise without these bugs; of one that fits, where it would not.
@@ -283,15 +287,19 @@ class _Explainer:
         Raises:
             LateError: When the time is over.
         """
-        cluster = question.cluster
-        variant = replace(cluster.variant, quirks=cluster.variant.quirks - without)
-        other = Inventory.of(
-            variant, cluster.index, cluster.classes.values(), cluster.state, evaluator=cluster.evaluator
-        )
-        outcome, ended = self._budget.attempt(question.with_cluster(other), node)
+        outcome, ended = self._budget.attempt(self._without(question, without), node)
         if isinstance(answer, Allocated) and isinstance(outcome, Allocated):
             return False
         return ended and outcome != answer
+
+    @staticmethod
+    def _without(question: Question, bugs: Set[Quirk]) -> Question:
+        """Return the question to an allocator without some bugs."""
+        cluster = question.cluster
+        variant = replace(cluster.variant, quirks=cluster.variant.quirks - bugs)
+        classes = cluster.classes.values()
+        other = Inventory.of(variant, cluster.index, classes, cluster.state, evaluator=cluster.evaluator)
+        return question.with_cluster(other)
 
     def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:
         try:

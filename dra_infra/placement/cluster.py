@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from dra_infra.explanation.decisive_bugs import find_decisive_bugs
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import Inventory
 from dra_infra.kubernetes.api.defaults import with_defaults
@@ -185,6 +187,19 @@ class Cluster:
         except (AllocationError, CapacityError):
             return True
         return False
+
+    def find_bugs(self, node: int, demands: Sequence[Demand], state: AllocatedState) -> tuple[str, ...]:
+        """Return the bugs of the minor, in words, without which a node that serves claims would not serve them."""
+        classes, claims = _classes(demands), _claims(demands)
+
+        def differs(bugs: Set[Quirk]) -> bool:
+            variant = replace(self._variant, quirks=self._variant.quirks - bugs)
+            allocator = Allocator(variant, self._index, classes, evaluator=self._evaluator).with_state(state)
+            steps = _Steps(self._is_late)
+            outcome = allocator.allocate(self.nodes[node], claims, is_cancelled=steps.count)
+            return not steps.why and not isinstance(outcome, Allocated)
+
+        return find_decisive_bugs(self._variant.quirks, differs)
 
     def allocate(
         self, node: int, demands: Sequence[Demand], state: AllocatedState

@@ -224,6 +224,23 @@ class FreeFleet:
             in_use = self._nothing
         return self.cluster.explain(node, demands, in_use.state, [entry.object for entry in plan.entries])
 
+    def find_bugs(self, plan: PodPlan) -> tuple[str, ...]:
+        """Return the bugs of the minor, in words, without which no node would take a pod that fits; none for one that fits without them.
+
+        Which bugs these are is asked of the first node.
+        """
+        first: dict[tuple[Hashable, ...], int] = {}
+        for node in self.answer(plan).candidates:
+            first.setdefault(self._kind(plan, node), node)
+        found: tuple[str, ...] = ()
+        for node in first.values():
+            demands = _demands(plan.at(self.cluster.offered[node]))
+            bugs = self.cluster.find_bugs(node, demands, self._in_use.state)
+            if not bugs:
+                return ()
+            found = found or bugs
+        return found
+
     def refusals(self, plan: PodPlan) -> list[str]:
         """Per node why the node filters refuse the pod, empty where they do not."""
         refusals = self._refusals.get(plan.filter_key)

@@ -62,6 +62,9 @@ class NodePlacement:
 REFUSED: Final = "needs-refused-object"
 """Code of the reason why pods are not placed that need an object with an error."""
 
+FITS_BY_BUG: Final = "fits-by-bug"
+"""Code of the reason of a workload that fits only because of a bug of the minor."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reason:

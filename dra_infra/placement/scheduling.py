@@ -33,7 +33,15 @@ from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.objects import find_lacking, name_policies
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Aborted, NotDecided
-from dra_infra.placement.placement import JointVerdict, Order, Placement, Reason, WorkloadPlacement, by_owner
+from dra_infra.placement.placement import (
+    FITS_BY_BUG,
+    JointVerdict,
+    Order,
+    Placement,
+    Reason,
+    WorkloadPlacement,
+    by_owner,
+)
 from dra_infra.placement.question import PlacementQuestion
 
 OTHER_NODES: Final = "fleet-is-partial"
@@ -159,10 +167,19 @@ class _Scheduler:
             verdict=verdict,
             nodes=CandidateNodes(self.free, plan, answer.taking if daemon else answer.candidates),
             more_pods=max(left, 0) if verdict == "fits" and not daemon else 0,
-            reasons=(*reasons, *_tell_autoscaled(workload, min(room, most_used))),
+            reasons=(
+                *reasons,
+                *(self._tell_bugs(plan) if verdict == "fits" else ()),
+                *_tell_autoscaled(workload, min(room, most_used)),
+            ),
             unmodelled=workload.unmodelled,
             most=workload.most,
         )
+
+    def _tell_bugs(self, plan: PodPlan) -> Iterator[Reason]:
+        if bugs := self.free.find_bugs(plan):
+            text = f"it fits only because of a bug of Kubernetes {self._cluster.release.minor}: {'; '.join(bugs)}"
+            yield Reason(code=FITS_BY_BUG, message=text)
 
     def _try_orders(
         self, workload: Workload, plan: PodPlan, reasons: tuple[Reason, ...]

@@ -7,7 +7,7 @@ from typing import Final
 
 from dra_infra.advice.queues import HELD
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.placement import Headroom, Placement, WorkloadPlacement
+from dra_infra.placement.placement import FITS_BY_BUG, Headroom, Placement, WorkloadPlacement
 from dra_infra.placement.texts import (
     AT_MOST,
     DeviceNames,
@@ -60,9 +60,9 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
 
 
 def _mark(workload: WorkloadPlacement) -> str:
-    # What fits and is never admitted by Kueue has no plain sign.
-    is_held = any(reason.code in HELD for reason in workload.reasons)
-    return "!" if is_held and workload.verdict == "fits" else _MARKS[workload.verdict]
+    # What fits and is never admitted by Kueue, or fits by a bug, has no plain sign.
+    has_catch = any(reason.code in {*HELD, FITS_BY_BUG} for reason in workload.reasons)
+    return "!" if has_catch and workload.verdict == "fits" else _MARKS[workload.verdict]
 
 
 def _describe_headroom(headroom: Sequence[Headroom]) -> Iterator[str]:

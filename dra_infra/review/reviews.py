@@ -15,7 +15,7 @@ from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.scheduler.fleet import Billing
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
-from dra_infra.placement.placement import JointAnswer, JointVerdict, Placement
+from dra_infra.placement.placement import FITS_BY_BUG, JointAnswer, JointVerdict, Placement
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import EnginePreview, Locate, NotSeen, PolicyFinding, Program
 from dra_infra.provenance import Provenance
@@ -465,6 +465,8 @@ def _find_notes(base: Program, head: Program, after: Placement | None, unplaced:
         yield f"The base is {base.project}/{base.stack}, the head {head.project}/{head.stack}: nothing can match."
     if after is not None:
         yield from after.notes
+        for workload in after.workloads:
+            yield from (f"{workload.owner}: {each}" for each in workload.reasons if each.code == FITS_BY_BUG)
     if unplaced == _NO_FLEET:
         yield _NAME_A_FLEET
 

@@ -256,3 +256,67 @@ def test_explain_and_simulate_say_that_a_workload_fits_in_another_order_or_has_n
     ran = CliRunner().invoke(app, ["explain", f"{program[1]['kind'].lower()}/work", *files])
     explained = json.loads(ran.stdout)
     assert (explained["verdict"], explained["fits"], ran.exit_code) == ("fits", True, 0), explained
+
+
+TWO_ALIKE = """\
+kind: Node
+apiVersion: v1
+metadata: {name: n0}
+status: {allocatable: {cpu: "8", memory: 8Gi, pods: "9"}}
+---
+kind: ResourceSlice
+apiVersion: resource.k8s.io/v1
+metadata: {name: n0}
+spec:
+  driver: example.com
+  nodeName: n0
+  pool: {name: n0, generation: 1, resourceSliceCount: 1}
+  devices:
+  - {name: d0, attributes: {root: {string: x}}}
+  - {name: d1, attributes: {root: {string: x}}}
+---
+{kind: DeviceClass, apiVersion: resource.k8s.io/v1, metadata: {name: any}, spec: {}}
+"""
+OF_TWO_ROOTS = """\
+kind: ResourceClaimTemplate
+apiVersion: resource.k8s.io/v1
+metadata: {name: two, namespace: ml}
+spec:
+  spec:
+    devices:
+      requests: [{name: r, exactly: {deviceClassName: any, count: 2}}]
+      constraints: [{distinctAttribute: example.com/root}]
+---
+kind: Pod
+apiVersion: v1
+metadata: {name: work, namespace: ml}
+spec:
+  containers: [{name: c, image: "registry.example/c:1", resources: {claims: [{name: two}]}}]
+  resourceClaims: [{name: two, resourceClaimTemplateName: two}]
+"""
+
+
+def test_every_command_says_that_pods_fit_only_because_of_a_bug(tmp_path: Path):
+    (tmp_path / "before").mkdir()
+    (tmp_path / "after").mkdir()
+    (tmp_path / "fleet.yaml").write_text(TWO_ALIKE)
+    (tmp_path / "after/program.yaml").write_text(OF_TWO_ROOTS)
+    hardware = ["--fleet", str(tmp_path / "fleet.yaml"), "--gate", "DRAConsumableCapacity=true"]
+
+    def ask(minor: str, command: str, *arguments: str) -> dict[str, Any]:
+        ran = CliRunner().invoke(app, [command, *arguments, *hardware, "--kubernetes", minor, "--json"])
+        data: dict[str, Any] = json.loads(ran.stdout)
+        return data
+
+    bug = "it fits only because of a bug of Kubernetes 1.34: distinctAttribute takes equal values of two devices for distinct"
+    program, base = str(tmp_path / "after"), str(tmp_path / "before")
+    (simulated,) = ask("1.34", "simulate", program)["workloads"]
+    assert simulated["verdict"] == "fits"
+    assert [(each["code"], each["message"]) for each in simulated["reasons"]] == [("fits-by-bug", bug)]
+    assert [f"it fits only because of a bug of Kubernetes 1.34: {each}" for each in ask("1.34", "explain", "pod/work", program)["answer"]["quirks"]] == [bug]  # fmt: skip
+    assert f"Pod ml/work: {bug}" in ask("1.34", "review", program, "--base-path", base)["notes"]
+    text = CliRunner().invoke(app, ["simulate", program, *hardware, "--kubernetes", "1.34"]).stdout
+    assert text.startswith("! Pod ml/work")
+    assert bug in text
+    # A later minor has another bug, which does not decide here.
+    assert ask("1.37", "simulate", program)["workloads"][0]["verdict"] == "does-not-fit"
