@@ -123,8 +123,7 @@ def check_settings(project: Project, stack: str | None, config: Mapping[str, str
     """
     found = [
         *_stack_problems(project, asked=stack is not None),
-        *_setting_problems(project),
-        *_gate_problems(project),
+        *find_wrong_settings(project.config),
     ]
     if found:
         raise ProgramError(found)
@@ -145,24 +144,27 @@ def _stack_problems(project: Project, *, asked: bool) -> Iterator[Problem]:
     )
 
 
-def _setting_problems(project: Project) -> Iterator[Problem]:
+def find_wrong_settings(config: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield settings of ours that there are not, and gates that no cluster of their minor can have.
+
+    Codes: `unknown-setting`, `wrong-type`, and those of `check_target` for gates.
+
+    Args:
+        config: Settings of a stack by full key.
+    """
     known = [f"dra-infra:{name}" for name in SETTINGS]
-    for key in sorted(project.config):
+    for key in sorted(config):
         if key.startswith("dra-infra:") and key not in known:
             near = difflib.get_close_matches(key[:80], known, n=1, cutoff=0.8)
             hint = f"did you mean {near[0]}?" if near else f"settings are {', '.join(known)}"
             yield Problem(path=key, code="unknown-setting", message="there is no such setting", hint=hint)
-
-
-def _gate_problems(project: Project) -> Iterator[Problem]:
-    """Gates of the settings that no cluster of their minor can have."""
     try:
-        gates = read_gates(project.config.get(GATES_SETTING, ""))
+        gates = read_gates(config.get(GATES_SETTING, ""))
     except InvalidSpecError as error:
         yield from error.problems
         return
     if gates:
-        yield from check_target(ClusterTarget(kubernetes=minor_of(project.config), gates=gates))
+        yield from check_target(ClusterTarget(kubernetes=minor_of(config), gates=gates))
 
 
 def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem]:

@@ -49,6 +49,7 @@ AUTHORING: dict[str, str] = {
     "stack-not-known": "a stack was named that has no file, where others have one",
     "unknown-setting": "there is no such setting of a stack",
     "object-not-complete": "an object has values that are secret or only known after `pulumi up`",
+    "objects-not-seen": "a resource of a program makes objects that are not known here, so nothing is said about them",
     "duplicate-urn": "two resources of a program have one URN",
     "default-provider-disabled": "a resource needs the default provider of its package, which the stack disables",
     "program-raised": "the program raised an error",

@@ -221,7 +221,11 @@ def _collect(
         each for each in monitor.registrations.values() if each.custom and is_of_kubernetes(each.type)
     ]
     manifests = monitor.names.shown_in(
-        {each.urn: _complete(each.type, each.inputs) for each in of_kubernetes if is_object(each.type)}
+        {
+            each.urn: complete_manifest(each.type, each.inputs)
+            for each in of_kubernetes
+            if is_object(each.type)
+        }
     )
     for registration in of_kubernetes:
         if registration.urn not in manifests:
@@ -294,8 +298,8 @@ def _describe_maker(item: ProgramObject) -> str:
     return f"{types.replace('$', ' > ')} {name}{where}"
 
 
-def _complete(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest with apiVersion and kind, which a program may leave to the resource type."""
+def complete_manifest(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the manifest with apiVersion and kind, which a program may leave to the resource type."""
     _, api_version, kind = type_.split(":", 2)
     return {"apiVersion": api_version.removeprefix("core/"), "kind": kind, **inputs}
 

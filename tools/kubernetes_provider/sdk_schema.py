@@ -25,6 +25,9 @@ KINDS: Final = (
     "core/v1:ConfigMap",
     "core/v1:Namespace",
     "core/v1:Pod",
+    "resource.k8s.io/v1:DeviceClass",
+    "resource.k8s.io/v1:ResourceClaim",
+    "resource.k8s.io/v1:ResourceClaimTemplate",
 )
 """Group, version and kind of what a program may have."""
 
@@ -42,7 +45,8 @@ def schema_text(version: str) -> str:
 
 def _resource(kind: str, types: dict[str, Json]) -> Json:
     module, _, name = kind.partition(":")
-    arguments = getattr(import_module(f"{_PACKAGE}.{module.replace('/', '.')}.{name}"), f"{name}InitArgs")
+    folder = module.replace(".k8s.io", "").replace("/", ".")
+    arguments = getattr(import_module(f"{_PACKAGE}.{folder}.{name}"), f"{name}InitArgs")
     # Programs need not write what the type says.
     written = {"apiVersion": module.removeprefix("core/"), "kind": name}
     constants = {key: {"type": "string", "const": value} for key, value in written.items()}

@@ -50,17 +50,30 @@ class Yaml:
 
 
 @pytest.fixture(scope="session")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the package in a virtual environment, whose Python is the one of the tests."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """dra_infra in a virtual environment, whose Python is the one of the tests: the folders that Pulumi takes."""
     environment = tmp_path_factory.mktemp("venv")
     python = environment / "bin" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
     python.chmod(0o755)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    folder = environment / "lib" / version / "site-packages" / "dra_infra" / "provider"
-    shutil.copytree(Path(dra_infra.__file__).parent / "provider", folder)
+    folder = environment / "lib" / version / "site-packages" / "dra_infra"
+    for name in ("provider", "policies"):
+        shutil.copytree(Path(dra_infra.__file__).parent / name, folder / name)
     return folder
+
+
+@pytest.fixture(scope="session")
+def package(installed: Path) -> Path:
+    """The folder of the package."""
+    return installed / "provider"
+
+
+@pytest.fixture(scope="session")
+def pack(installed: Path) -> Path:
+    """The folder of the policy pack."""
+    return installed / "policies"
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
-from tests.contract.documents import ROOT, Block, blocks_of
+from tests.contract.documents import ROOT
 from tests.e2e.lab import Lab
+from tests.e2e.languages.pages import block, lines_shown
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 from tools.pulumi_home import PulumiHome
 
@@ -40,11 +41,6 @@ def project(plane: ControlPlane, home: PulumiHome, package: Path, tmp_path: Path
     return lab
 
 
-def block(language: str, text: str) -> Block:
-    (found,) = [each for each in blocks_of(PAGE) if each.language == language and text in each.text]
-    return found
-
-
 def write(lab: Lab, text: str) -> None:
     """Make *text* the project, with the provider of the tests and the name that the stack has been made for."""
     program = yaml.safe_load(text.replace("python3.11", HERE))
@@ -53,31 +49,23 @@ def write(lab: Lab, text: str) -> None:
     )
 
 
-def lines_shown(block: Block) -> Iterator[str]:
-    """Yield the lines that a command of the page prints, without what differs from run to run."""
-    for command in block.commands:
-        for line in command.shown:
-            if line.strip() and line != "...":
-                yield re.sub(r"\s+", " ", line.removesuffix("...").strip())
-
-
 def printed(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
 def test_the_page_is_what_a_user_sees(project: Lab, plane: ControlPlane) -> None:
     write(project, "{name: gpus, runtime: yaml}")
-    added = block("console", "pulumi package add ./.venv")
+    added = block(PAGE, "console", "pulumi package add ./.venv")
     folder = added.commands[0].text.split()[-1].replace("python3.11", HERE)
     answer = project.stack.run("package", "add", folder).check()
     assert [line for line in lines_shown(added) if line not in printed(answer.text)] == []
     packages = yaml.safe_load(project.stack.directory.joinpath("Pulumi.yaml").read_text())["packages"]
-    program = block("yaml", "runtime: yaml")
+    program = block(PAGE, "yaml", "runtime: yaml")
     assert packages == yaml.safe_load(program.text.replace("python3.11", HERE))["packages"]
 
     write(project, program.text)
     preview = project.stack.preview().check()
-    shown = block("console", "resourceClaimTemplateName")
+    shown = block(PAGE, "console", "resourceClaimTemplateName")
     assert [line for line in lines_shown(shown) if line not in printed(preview.text)] == []
 
     project.stack.up().check()
@@ -93,10 +81,10 @@ def succeeded(api: Api) -> int:
 
 
 def test_the_page_shows_a_problem_as_the_engine_does(project: Lab) -> None:
-    write(project, block("yaml", "runtime: yaml").text.replace("count: 4", "count: 40"))
+    write(project, block(PAGE, "yaml", "runtime: yaml").text.replace("count: 4", "count: 40"))
 
     preview = project.stack.preview()
 
     assert preview.exit_code == 1
-    shown = block("console", "too-many-devices")
+    shown = block(PAGE, "console", "too-many-devices")
     assert [line for line in lines_shown(shown) if line not in printed(preview.text)] == []
