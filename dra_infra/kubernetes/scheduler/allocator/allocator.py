@@ -302,15 +302,15 @@ class Allocator:
         """
         if claims and (error := self.find_parse_error(node)):
             return Failed(error)
-        pools = self.pools(node)
-        outcome = self._search(self._attempt(node, claims, declared, is_cancelled))
-        unsettled = next((pool for pool in pools if pool.counts), None)
-        if unsettled is None:
-            return outcome
-        # If the answer is the same whether these pools are complete or not, it does not matter which number is read.
         attempt = self._attempt(node, claims, declared, is_cancelled)
-        incomplete = replace(attempt, pools=[pool.as_incomplete for pool in pools])
-        return _join_outcomes(outcome, self._search(incomplete), unsettled)
+        outcome = self._search(attempt)
+        for pool in attempt.pools:
+            if pool.counts:
+                # If the answer is the same whether these pools are complete or not, it does not matter which number is read.
+                again = self._attempt(node, claims, declared, is_cancelled)
+                incomplete = replace(again, pools=[each.as_incomplete for each in attempt.pools])
+                return _join_outcomes(outcome, self._search(incomplete), pool)
+        return outcome
 
     def _search(self, attempt: Attempt) -> Outcome:
         """Search with the pools of an attempt."""

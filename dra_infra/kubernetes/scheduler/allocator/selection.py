@@ -295,6 +295,7 @@ class _PlainValues:
         self._reads_lists = variant.number != 36 or "DRAListTypeAttributes" in variant.gates
         self._attributes: dict[int, DeviceAttribute] = {}
         self._versions: set[str] = set()
+        self._numbers: set[int] = set()
         self._amounts: set[str] = set()
         self._names: dict[tuple[str, tuple[str, ...]], bool] = {}
 
@@ -312,12 +313,15 @@ class _PlainValues:
         )
 
     def _are_attributes_plain(self, attributes: Iterable[DeviceAttribute]) -> bool:
-        known, versions = self._attributes, self._versions
+        known, versions, numbers = self._attributes, self._versions, self._numbers
         for attribute in attributes:
             if len(attribute.model_fields_set) == 1:
-                # Nearly all: one text or version.
+                # Nearly all: one text, version or number.
                 text = attribute.string
-                if (text is not None and _is_plain_text(text)) or attribute.version in versions:
+                if text is not None:
+                    if _is_plain_text(text):
+                        continue
+                elif attribute.version in versions or attribute.int_ in numbers:
                     continue
             if id(attribute) not in known:
                 if not _is_plain_attribute(attribute, reads_lists=self._reads_lists):
@@ -325,6 +329,8 @@ class _PlainValues:
                 known[id(attribute)] = attribute
                 if attribute.version is not None:
                     versions.add(attribute.version)
+                if attribute.int_ is not None:
+                    numbers.add(attribute.int_)
         return True
 
     def _is_amount_plain(self, text: str) -> bool:
