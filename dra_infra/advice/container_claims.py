@@ -71,7 +71,7 @@ def _requests_of(entry: PodClaimEntry, template: PodTemplate, known: KnownObject
         return None
     namespace = template.owner.namespace
     spaces = ("", "default") if namespace in ("", "default") else (namespace,)
-    return next((found for each in spaces if (found := known.requests.get((kind, each, name)))), None)
+    return next((found for each in spaces if (found := known.find_requests(kind, each, name))), None)
 
 
 def _check_request(request: str, requests: Requests | None) -> Finding | None:

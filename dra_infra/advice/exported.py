@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import is_marker, mapping
+from dra_infra.kubernetes.api.metadata import group_of
 
 EXPORTED: Final = frozenset({"exported-object", "status-cleared"})
 """Codes of what the server itself wrote into an object."""
@@ -29,8 +30,8 @@ def advise_exported(manifest: Mapping[str, Any]) -> Iterator[Problem]:
             message="resourceVersion should not be set on objects to be created",
             hint="leave out what the server wrote: metadata.resourceVersion, uid, creationTimestamp, managedFields, and status",
         )
-    group = str(manifest.get("apiVersion")).rpartition("/")[0]
-    if group == "resource.k8s.io" and manifest.get("kind") in _WITH_STATUS and manifest.get("status"):
+    has_status = bool(manifest.get("status")) and manifest.get("kind") in _WITH_STATUS
+    if has_status and group_of(manifest) == "resource.k8s.io":
         yield Problem(
             path="status",
             code="status-cleared",

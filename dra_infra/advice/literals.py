@@ -14,7 +14,6 @@ from dra_infra.advice.findings import Finding, show
 from dra_infra.advice.study import Study
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.cel.tree import Call, Const, Node, children
 
 _READS: Final[Mapping[str, Callable[[str], object]]] = {"quantity": Quantity.parse, "semver": Semver.parse}
 _NOUNS: Final = {"quantity": "quantity", "semver": "semantic version of three numbers"}
@@ -24,7 +23,7 @@ _AMOUNT: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe]?)(i?)b?\s*", 
 def check_literals(found: Study) -> Iterator[Finding]:
     """Yield the literals of an expression that are no quantity or version: code `selector-invalid-value`."""
     for clause in found.clauses:
-        for function, text in _literals(clause.node):
+        for function, text in clause.parsed:
             try:
                 _READS[function](text)
             except ValueError:
@@ -41,16 +40,6 @@ _EXAMPLES: Final = {
     "quantity": 'write a number with k, M, G, T, Ki, Mi, Gi or Ti, such as quantity("40Gi")',
     "semver": 'write three numbers, such as semver("9.0.0")',
 }
-
-
-def _literals(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the calls of `quantity` and `semver` with a text, anywhere in a tree; with `semver(x, true)` other forms are read."""
-    if isinstance(node, Call) and node.function in _READS and node.target is None and len(node.args) == 1:
-        text = node.args[0]
-        if isinstance(text, Const) and isinstance(text.value, str):
-            yield node.function, text.value
-    for child in children(node):
-        yield from _literals(child)
 
 
 def _mend_amount(text: str) -> str:

@@ -42,7 +42,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, 
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
 from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
@@ -295,10 +295,9 @@ def _classes(objects: Sequence[Mapping[str, Any]], release: Release) -> Iterator
 
 def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
     """Return the object as problems and plans name it: with words for what it lacks, and its `generateName` as it is written."""
-    ref = ObjectRef.of(manifest)
     metadata = mapping(manifest.get("metadata"))
     name = str(metadata.get("name") or metadata.get("generateName") or "without name")
-    return replace(ref, kind=ref.kind or "object", name=name)
+    return ObjectRef(kind_of(manifest) or "object", name, str(metadata.get("namespace") or ""))
 
 
 def is_checked(manifest: Mapping[str, Any]) -> bool:
@@ -329,12 +328,11 @@ def _check_object(
     if kind not in KINDS:
         return _Findings((_unknown_kind(kind),))
     if not release.knows(kind, version):
-        return _Findings((_unknown_version(kind, version, release, is_old=_has_old_shape(manifest)),))
-    is_old = _has_old_shape(manifest)
-    unserved = () if version in target.serves else (_not_served(kind, version, release, is_old=is_old),)
+        return _Findings((_unknown_version(kind, version, release, manifest),))
+    unserved = () if version in target.serves else (_not_served(kind, version, release, manifest),)
     if kind not in JUDGED:
         return _Findings(unserved)
-    labels = namespaces.get(ObjectRef.of(manifest).namespace or "default")
+    labels = namespaces.get(str(value_at(manifest, "metadata", "namespace") or "default"))
     verdict = judge(manifest, release, namespace_labels=labels)
     if verdict.type_errors:
         stripped = without_markers(manifest, (path for path, _ in verdict.type_errors))
@@ -348,9 +346,10 @@ def _check_object(
 
 def advise_admin_access(manifest: Mapping[str, Any], release: Release) -> Iterator[Problem]:
     """Yield that a claim asks for admin access in a namespace that nothing is known of: code `admin-access-namespace`."""
-    steps = ("spec", "spec") if manifest.get("kind") == "ResourceClaimTemplate" else ("spec",)
-    if manifest.get("kind") not in CLAIM_KINDS or "DRAAdminAccess" not in release.gates:
+    kind = manifest.get("kind")
+    if kind not in CLAIM_KINDS or "DRAAdminAccess" not in release.gates:
         return
+    steps = ("spec", "spec") if kind == "ResourceClaimTemplate" else ("spec",)
     for index, request in enumerate(mappings(value_at(manifest, *steps, "devices", "requests"))):
         is_flat = request.get("exactly") is None
         if (request if is_flat else mapping(request["exactly"])).get("adminAccess") is True:
@@ -411,6 +410,8 @@ def _check_pods(manifest: Mapping[str, Any], release: Release) -> Iterator[Probl
 
 def _agreed(found: Sequence[tuple[Release, tuple[Problem, ...]]]) -> Iterator[Problem]:
     """Yield the problems of all releases, each once; one that not every release has says on which it holds."""
+    if not any(problems for _, problems in found):
+        return
     by_place: dict[tuple[str, str], list[dict[str, Problem]]] = {}
     for release, problems in found:
         here: dict[tuple[str, str], list[Problem]] = {}
@@ -496,32 +497,32 @@ def _has_old_shape(manifest: Mapping[str, Any]) -> bool:
     )
 
 
-def _unknown_version(kind: str, version: str, release: Release, *, is_old: bool = False) -> Problem:
+def _unknown_version(kind: str, version: str, release: Release, manifest: Mapping[str, Any]) -> Problem:
     newest = release.newest_version(kind)
     later = (each for each in SUPPORTED_MINORS if Release(each, frozenset()).newest_version(kind))
     return Problem(
         path="apiVersion",
         code="unknown-version",
         message=f"Kubernetes {release.minor} has no {kind} in {GROUP}/{version}",
-        hint=_newer_version(newest, is_old=is_old)
+        hint=_newer_version(newest, manifest)
         if newest
         else f"leave it out: {kind} is there since Kubernetes {next(later)}",
     )
 
 
-def _newer_version(version: str, *, is_old: bool) -> str:
+def _newer_version(version: str, manifest: Mapping[str, Any]) -> str:
     """Return the hint to write a newer version, where fields have moved with the command that moves them."""
-    if is_old:
+    if _has_old_shape(manifest):
         return f"apiVersion: {GROUP}/{version} has other fields: {MIGRATE}"
     return f"write apiVersion: {GROUP}/{version}"
 
 
-def _not_served(kind: str, version: str, release: Release, *, is_old: bool = False) -> Problem:
+def _not_served(kind: str, version: str, release: Release, manifest: Mapping[str, Any]) -> Problem:
     return Problem(
         path="apiVersion",
         code="version-not-served",
         message=f"Kubernetes {release.minor} does not serve {kind} in {GROUP}/{version} unless it is told to",
-        hint=_newer_version(newer, is_old=is_old)
+        hint=_newer_version(newer, manifest)
         if (newer := release.newest_version(kind)) and newer != version
         else f"start the API server with --runtime-config={GROUP}/{version}=true",
         severity="warning",

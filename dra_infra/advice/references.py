@@ -38,14 +38,14 @@ class KnownObjects:
         claims: Namespace and name of ResourceClaims.
         templates: Namespace and name of ResourceClaimTemplates, with those that ComputeDomains make.
         namespaces: Names of the Namespace objects; None when there are none, so that nothing can be said.
-        requests: The requests of claims and templates that can be read, by kind, namespace and name.
+        claim_manifests: Claims and templates of the input by kind, namespace and name; of two with one name the later one.
     """
 
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     claims: frozenset[NamespacedName] = frozenset()
     templates: frozenset[NamespacedName] = frozenset()
     namespaces: frozenset[str] | None = None
-    requests: Mapping[tuple[str, str, str], Requests] = field(default_factory=dict)
+    claim_manifests: Mapping[tuple[str, str, str], Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def gather(cls, manifests: Iterable[Mapping[str, Any]], *, classes: Iterable[DeviceClass] = ()) -> Self:
@@ -59,15 +59,13 @@ class KnownObjects:
         claims: set[NamespacedName] = set()
         templates: set[NamespacedName] = set()
         namespaces: set[str] = set()
-        requests: dict[tuple[str, str, str], Requests] = {}
+        claim_manifests: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         for manifest in manifests:
             kind = manifest.get("kind")
             if kind in ("ResourceClaim", "ResourceClaimTemplate"):
-                requests[kind, *_namespaced_name(manifest)] = _read_requests(manifest)
-            if kind == "ResourceClaim":
-                claims.add(_namespaced_name(manifest))
-            elif kind == "ResourceClaimTemplate":
-                templates.add(_namespaced_name(manifest))
+                key = _namespaced_name(manifest)
+                (claims if kind == "ResourceClaim" else templates).add(key)
+                claim_manifests[kind, *key] = manifest
             elif kind == "Namespace" and manifest.get("apiVersion") == "v1":
                 namespaces.add(_text(manifest, "metadata", "name"))
             elif kind == "ComputeDomain":
@@ -78,7 +76,7 @@ class KnownObjects:
             frozenset(claims),
             frozenset(templates),
             frozenset(namespaces) or None,
-            {key: each for key, each in requests.items() if each},
+            claim_manifests,
         )
 
     @cached_property
@@ -90,6 +88,11 @@ class KnownObjects:
             if resource:
                 found[resource].append(name)
         return {resource: tuple(names) for resource, names in found.items()}
+
+    def find_requests(self, kind: str, namespace: str, name: str) -> Requests | None:
+        """Return the requests of a claim or template; None where there is none, or it has none that can be read."""
+        manifest = self.claim_manifests.get((kind, namespace, name))
+        return None if manifest is None else _read_requests(manifest) or None
 
     @cached_property
     def claim_index(self) -> Index:
@@ -139,7 +142,8 @@ def _read_requests(manifest: Mapping[str, Any]) -> Requests:
 
 
 def _namespaced_name(manifest: Mapping[str, Any]) -> NamespacedName:
-    return _text(manifest, "metadata", "namespace"), _text(manifest, "metadata", "name")
+    metadata = mapping(manifest.get("metadata"))
+    return _text(metadata, "namespace"), _text(metadata, "name")
 
 
 def _text(manifest: Any, *steps: str) -> str:

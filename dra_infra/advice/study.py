@@ -40,6 +40,9 @@ from dra_infra.kubernetes.cel.tree import (
 TRUE: Final = Const("bool_value", value=True)
 FALSE: Final = Const("bool_value", value=False)
 DRIVER: Final = "device.driver"
+PARSING: Final = frozenset({"quantity", "semver"})
+"""Functions that read a text."""
+
 _KINDS: Final = {bool: "bool_value", int: "int64_value", str: "string_value"}
 
 
@@ -221,11 +224,13 @@ class Clause:
         node: Its tree.
         mentions: What it reads or tests under a literal name.
         tests: Every test of one place against literals, wherever it stands.
+        parsed: The texts that it has CEL read while it runs, with the function of `PARSING` that reads each.
     """
 
     node: Node
     mentions: frozenset[Place]
     tests: tuple[Test, ...]
+    parsed: tuple[tuple[str, str], ...]
     _left: dict[DeviceType | None, tuple[Part, ...] | bool] = field(default_factory=dict, repr=False)
 
     def on(self, device: DeviceType | None) -> tuple[Part, ...] | bool:
@@ -241,7 +246,7 @@ def read_clause(node: Node) -> Clause:
     """Read the clause that *node* is."""
     survey = _Survey()
     survey.visit(node, {})
-    return Clause(node, frozenset(survey.mentions), tuple(survey.tests))
+    return Clause(node, frozenset(survey.mentions), tuple(survey.tests), tuple(survey.parsed))
 
 
 def _leave(node: Node, device: DeviceType | None) -> tuple[Part, ...] | bool:
@@ -280,6 +285,7 @@ class _Survey:
     def __init__(self) -> None:
         self.mentions: set[Place] = set()
         self.tests: list[Test] = []
+        self.parsed: list[tuple[str, str]] = []
 
     def visit(self, node: Node, names: Names) -> None:
         place = find_accessed(node, names)
@@ -290,6 +296,8 @@ class _Survey:
             test = find_test(node, names)
             if test is not None:
                 self.tests.append(test)
+        elif isinstance(node, Call) and node.function in PARSING:
+            self._note_parsed(node)
         if isinstance(node, Comprehension):
             inner = bound(node, names) if is_bind(node) else hidden(node, names)
             self.visit(node.iter_range, names)
@@ -299,6 +307,13 @@ class _Survey:
             return
         for child in children(node):
             self.visit(child, names)
+
+    def _note_parsed(self, node: Call) -> None:
+        """Note the text of `quantity("40Gi")`; with `semver(x, true)` other forms are read."""
+        if node.target is None and len(node.args) == 1:
+            text = node.args[0]
+            if isinstance(text, Const) and isinstance(text.value, str):
+                self.parsed.append((node.function, text.value))
 
 
 MAX_DEPTH: Final = 100

@@ -25,7 +25,8 @@ def advise_tenants(
         Pairs of an object's position and a warning: at the Namespace, or at the quota where only that is among *objects*.
     """
     everything = [*beside, *objects]
-    limited = {ObjectRef.of(each).stored.namespace: each for each in everything if _limits_devices(each)}
+    quotas = [each for each in everything if _is(each, "ResourceQuota")]
+    limited = {ObjectRef.of(each).stored.namespace: each for each in quotas if _limits_devices(each)}
     if not limited:
         return
     labels = {

@@ -112,12 +112,12 @@ def _find_in_claim(
         if request.exactly is not None:
             leaves.append((f"{at}.exactly", request.exactly))
         for place, leaf in leaves:
-            yield from (
-                (gate, f"{place}.{_json(field)}")
-                for field, gate in _LEAF_GATES.items()
-                if _is_there(getattr(leaf, field, None))
-            )
-            yield from ((gate, "") for field, gate in _LEAF_GATES.items() if getattr(leaf, field, None) == [])
+            for field, gate in _LEAF_GATES.items():
+                value = getattr(leaf, field, None)
+                if _is_there(value):
+                    yield gate, f"{place}.{_json(field)}"
+                elif value == []:
+                    yield gate, ""
     for index, constraint in enumerate(claim.constraints or ()):
         if constraint.distinct_attribute is not None:
             yield "DRAConsumableCapacity", f"{path}.constraints[{index}].distinctAttribute"

@@ -107,7 +107,8 @@ def value_at(value: Any, *steps: str | int) -> Any:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
-            value = mapping(value).get(step)
+            # As in `mapping`, without a call: rules walk down every object many times.
+            value = value.get(step) if type(value) is dict else mapping(value).get(step)
     return value
 
 
@@ -133,7 +134,9 @@ def find_all(value: Any, path: tuple[str, ...], above: FieldPath = ()) -> Iterat
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
     """The mappings in a list; none when *value* is no list."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return [item for item in value if type(item) is dict or isinstance(item, Mapping)]
 
 
 def is_marker(value: Any) -> bool:
@@ -152,8 +155,14 @@ def holds_marker(value: Any, kind: MarkerKind | None = None) -> bool:
         return isinstance(value, Marker) and kind in (None, value.kind)
     # As in `mapping`: most are plain ones.
     if type(value) is dict or isinstance(value, Mapping):
-        return any(holds_marker(key, kind) or holds_marker(item, kind) for key, item in value.items())
-    return isinstance(value, (list, tuple)) and any(holds_marker(item, kind) for item in value)
+        for key, item in value.items():
+            if holds_marker(key, kind) or holds_marker(item, kind):
+                return True
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if holds_marker(item, kind):
+                return True
+    return False
 
 
 def find_markers(value: Any, above: FieldPath = ()) -> Iterator[tuple[FieldPath, Marker]]:
