@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -15,15 +13,20 @@ from dra_infra.kubernetes.apiserver.admission import (
     Charges,
     Use,
     count_claim,
+    count_extended_claim,
     count_pod,
     counts_claims,
     describe_refusal,
     read_hard,
 )
 from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import join_words
+from dra_infra.placement.demand import ExtendedClaim
+from dra_infra.placement.objects import ProgramObjects
 from dra_infra.placement.placement import Placement
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.running import name_extended
 from dra_infra.program_objects import NotSeen, get_field
 from dra_infra.review.comparison import Comparison, ProgramIndex
@@ -57,14 +60,8 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
     quotas = _find_quotas(compared)
     if not quotas:
         return
-    snapshot = compared.running.snapshot
     placement = compared.head_placement
-    shipped = (
-        *(snapshot.fleet.classes if snapshot else ()),
-        *(placement.fleet.classes if placement else ()),
-    )
-    extended = name_extended(compared.head, shipped)
-    count = partial(count_claim, extended=extended, bridged=compared.head.release.enabled(GATE))
+    count = _Counter(compared)
     before = _count_program(compared, compared.base_index, compared.base_placement, count).by_namespace
     own = _count_program(compared, compared.head_index, placement, count)
     after = own.by_namespace
@@ -93,6 +90,49 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         answer = _find_answer(compared, count, ref, new, (was, use), beside)
         for how, keys in passed.items():
             yield _describe(ref, keys, how, answer)
+
+
+class _Counter:
+    """Counts what claims and pods use of quotas, by the classes and the release of the head.
+
+    Args:
+        compared: Both sides.
+    """
+
+    def __init__(self, compared: Comparison) -> None:
+        head, snapshot, placement = compared.head, compared.running.snapshot, compared.head_placement
+        shipped = (
+            *(snapshot.fleet.classes if snapshot else ()),
+            *(placement.fleet.classes if placement else ()),
+        )
+        classes = {each.metadata.name: each for each in (*shipped, *head.stand_in_classes)}
+        self._extended = name_extended(head, shipped)
+        self._objects = ProgramObjects(
+            PlacementQuestion(
+                manifests=[each.manifest for each in head.objects],
+                fleet=Fleet(name="", classes=tuple(classes.values())),
+                release=head.release,
+                kinds=compared.kinds,
+            )
+        )
+
+    def count_claim(self, spec: Any) -> Use:
+        """Count what one claim uses."""
+        return count_claim(spec, self._extended, bridged=self._objects.release.enabled(GATE))
+
+    def count_pod(self, pods: PodTemplate) -> Use:
+        """Count what one pod uses, with the claim that the scheduler makes for its extended resources."""
+        try:
+            requests = pod_requests(pods.spec)
+        except ValueError:
+            return Counter()
+        use = count_pod(requests)
+        demand = self._objects.served.find(pods.spec, requests)
+        if demand is None:
+            return use
+        namespace, classes = pods.owner.namespace, self._objects.classes
+        asked = ExtendedClaim(demand, namespace, classes, has_claims=bool(pods.claims)).spec_for({})
+        return use + count_extended_claim(asked, self._extended, use) if asked else use
 
 
 def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
@@ -138,7 +178,7 @@ def _describe(quota: ObjectRef, keys: Sequence[str], passed: _Passed, answer: st
 
 def _find_answer(
     compared: Comparison,
-    count: Callable[[Any], Use],
+    count: _Counter,
     quota: ObjectRef,
     limits: Mapping[str, int],
     sides: tuple[Use, Use],
@@ -156,7 +196,7 @@ def _find_answer(
         and each.ref.kind == "ResourceClaim"
         and (each.ref.namespace or "default") == (quota.namespace or "default")
     ]
-    asked = [count(each.manifest.get("spec")) for each in new]
+    asked = [count.count_claim(each.manifest.get("spec")) for each in new]
     if not new or asked.count(asked[0]) < len(new) or any(each.ref == quota for each in compared.changes):
         return ""
     if any(after[key] - before[key] != amount * len(new) for key, amount in asked[0].items()):
@@ -193,7 +233,7 @@ def _count_daemons(placement: Placement | None) -> Mapping[ObjectRef, int]:
     return {each.owner: each.replicas for each in workloads if each.owner.kind == "DaemonSet"}
 
 
-def _count_rolling(compared: Comparison, count: Callable[[Any], Use]) -> Charges:
+def _count_rolling(compared: Comparison, count: _Counter) -> Charges:
     """Count what pods and claims use of quotas that exist beside the old ones during a rollout."""
     templates = _find_templates(compared, compared.head_index)
     charges: dict[ObjectRef, Use] = {}
@@ -207,12 +247,12 @@ def _count_rolling(compared: Comparison, count: Callable[[Any], Use]) -> Charges
             and change.order == "create-first"
             and change.before is not None
         ):
-            charges[change.ref] = count(change.before.manifest.get("spec"))
+            charges[change.ref] = count.count_claim(change.before.manifest.get("spec"))
     return Charges(charges)
 
 
 def _count_program(
-    compared: Comparison, program: ProgramIndex, placement: Placement | None, count: Callable[[Any], Use]
+    compared: Comparison, program: ProgramIndex, placement: Placement | None, count: _Counter
 ) -> Charges:
     """Count what each claim of a program uses of quotas, and what the pods of each object use.
 
@@ -220,12 +260,12 @@ def _count_program(
         compared: Both sides.
         program: The objects of one of them.
         placement: Where their pods go: it knows how many pods a DaemonSet has, which without it count for none.
-        count: Counts one claim by its spec.
+        count: Counts claims and pods.
     """
     daemons = _count_daemons(placement)
     templates = _find_templates(compared, program)
     charges: dict[ObjectRef, Use] = {
-        ref: count(item.manifest.get("spec"))
+        ref: count.count_claim(item.manifest.get("spec"))
         for ref, item in program.objects.items()
         if ref.kind == "ResourceClaim"
     }
@@ -260,7 +300,7 @@ def _count_pods(
     pods: PodTemplate,
     number: int,
     templates: Mapping[ObjectRef, Mapping[str, Any]],
-    count: Callable[[Any], Use],
+    count: _Counter,
 ) -> Use:
     """Count what so many pods use of quotas, with the claims that are made for them."""
     use: Use = Counter()
@@ -270,7 +310,8 @@ def _count_pods(
         if entry.template_name:
             ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
             template = templates.get(ref.stored)
-            use += count(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
-    with suppress(ValueError):
-        use += count_pod(pod_requests(pods.spec))
+            use += (
+                count.count_claim(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
+            )
+    use += count.count_pod(pods)
     return Counter({key: each * number for key, each in use.items()})

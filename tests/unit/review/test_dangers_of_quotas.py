@@ -153,8 +153,24 @@ def test_extended_resources_count_by_both_names(make):
     pods["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1", implicit: 1}}
     job = make.workload("Job", "plugin", pods)
     (danger,) = passed(make, [class_], a_side(make, 1, quota, class_, job))
+    # Two devices by the claim template, and two by the claim for what the pod requests by either name.
     keys = f"requests.{implicit} and requests.nvidia.com/gpu"
-    assert danger.message == f"is passed: {keys} are 2, and the program needs 3"
+    assert danger.message == f"is passed: {keys} are 2, and the program needs 4"
+
+
+@pytest.mark.parametrize("key", ["count/resourceclaims.resource.k8s.io", H100])
+@pytest.mark.parametrize("is_served", [True, False])
+def test_the_claim_that_the_scheduler_makes_for_extended_resources_counts(make, key, is_served):
+    quota = a_quota(make, {key: "5"})
+    class_ = make.device_class()
+    if is_served:
+        class_.manifest["spec"]["extendedResourceName"] = "nvidia.com/gpu"
+    pods = make.pod_spec()
+    pods["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    sides = ([class_, quota, make.workload("Deployment", "work", pods, replicas=each)] for each in (5, 6))
+    found = passed(make, *sides)
+    message = f"is passed: {key} is 5, and the program needs 6"
+    assert [each.message for each in found] == ([message] if is_served else [])
 
 
 def test_claims_of_a_class_that_a_file_stands_in_for_count_by_its_extended_resource_too(make):
