@@ -140,7 +140,8 @@ def ask_cluster(
 
     Args:
         name: The object: `pod/x`, `deployment/x`, `claim/x`, or `x` where it is the only one.
-        namespace: Namespace of the object.
+        namespace: Namespace of the object; None takes any that has one, and that of the context if several have. If not everything may be
+            listed, that of the context is read.
         kubeconfig: The kubeconfig; None takes the one that kubectl would take.
         context: Its context; None takes the current one.
         request_timeout: Seconds of silence after which a request is given up.
@@ -154,7 +155,8 @@ def ask_cluster(
     """
     reader = open_reader(kubeconfig, context, request_timeout=request_timeout, tell=tell)
     release, server, problems = _release(reader, kubernetes, gates)
-    listings = {kind: _list(reader, kind, namespace) for kind in _KINDS}
+    home = reader.session.account.namespace
+    listings = {kind: _list(reader, kind, namespace or home) for kind in _KINDS}
     problems += [
         problem
         for each in listings.values()
@@ -173,7 +175,7 @@ def ask_cluster(
         saw_claims=listings[CLAIMS].is_seen,
         saw_templates=listings[TEMPLATES].is_seen,
     )
-    _, manifest = find_subject(name, namespace, objects.objects)
+    _, manifest = find_subject(name, namespace, objects.objects, home=home)
     fleet, more = _fleet(listings)
     slices, untold = with_taint_rules(fleet.slices, items[TAINT_RULES], release)
     around = ClusterContext(
@@ -193,10 +195,10 @@ def ask_cluster(
     )
 
 
-def _list(reader: Reader, kind: Kind, namespace: str | None) -> Listing:
+def _list(reader: Reader, kind: Kind, namespace: str) -> Listing:
     selector = _WARNINGS if kind is EVENTS else ""
     everywhere = reader.list(kind, field_selector=selector)
-    if everywhere.is_seen or not kind.namespaced or not namespace:
+    if everywhere.is_seen or not kind.namespaced:
         return everywhere
     # With rights in the one namespace only, its own objects are better than none.
     inside = Reader(reader.session, namespaces=[namespace]).list(kind, field_selector=selector)

@@ -311,8 +311,10 @@ def find_subject(
     namespace: str | None,
     manifests: Iterable[Mapping[str, Any]],
     workload_kinds: Iterable[str] = (),
+    *,
+    home: str = "",
 ) -> tuple[ObjectRef, Mapping[str, Any]]:
-    """The object of that name.
+    """Return the object of a name.
 
     Args:
         name: `kind/name`, or a name alone; `kind/name/part` for one part of an object whose pods differ. Of an object that
@@ -320,6 +322,7 @@ def find_subject(
         namespace: Its namespace; None for any, when only one has such an object.
         manifests: Where to look.
         workload_kinds: Kinds that make pods beside those of Kubernetes.
+        home: The namespace that is meant if no namespace is named and several have such an object; empty for none.
 
     Raises:
         ProgramError: `subject-not-known`: of no kind, not there, or there several times.
@@ -357,6 +360,8 @@ def find_subject(
             f"there are: {_listed(there)}" if there else "nothing of these kinds is there",
         )
     found = {ref: manifest for ref, manifest in found.items() if ref.name == rest} or found
+    if home and namespace is None:
+        found = {ref: each for ref, each in found.items() if ref.stored.namespace == home} or found
     order = sorted(found, key=lambda ref: (known.index(ref.kind), ref.namespace))
     if len({(ref.namespace, ref.name) for ref in found}) > 1 or (wanted is None and len(found) > 1):
         told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]

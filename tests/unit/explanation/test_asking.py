@@ -40,6 +40,33 @@ def test_a_star_that_pulumi_does_not_explain_is_no_made_up_name():
         find_subject("job/train", None, [job("train-*")])
 
 
+@pytest.mark.parametrize(
+    ("named", "home", "expected"),
+    [
+        (None, "ml", "ml"),
+        (None, "dev", "dev"),
+        (None, "other", None),
+        (None, "", None),
+        ("dev", "ml", "dev"),
+    ],
+)
+def test_of_several_the_one_in_the_namespace_of_the_context_is_meant(
+    named: str | None, home: str, expected: str | None
+):
+    both = [{**job("train"), "metadata": {"name": "train", "namespace": each}} for each in ("ml", "dev")]
+    if expected:
+        ref, _ = find_subject("job/train", named, both, home=home)
+        assert ref.namespace == expected
+    else:
+        with pytest.raises(ProgramError) as error:
+            find_subject("job/train", named, both, home=home)
+        assert error.value.problems[0].code == "subject-not-known"
+
+
+def test_one_alone_is_meant_wherever_the_context_is():
+    assert find_subject("job/train", None, [job("train")], home="dev")[0].namespace == "ml"
+
+
 def refused(
     asked: str, *manifests: dict[str, Any], kinds: tuple[str, ...] = ("JobSet", "RayJob")
 ) -> tuple[str, str]:
