@@ -50,10 +50,12 @@ def check(scene: Scene, *, target: ClusterTarget | None = None) -> Checked:
     errors = (
         (index, problem) for index, problem in of_release if index is not None and problem.severity == "error"
     )
+    snapshot = scene.running.snapshot
+    is_absent = scene.running.is_absent if snapshot is not None and snapshot.whole else None
     problems = dict.fromkeys((*scene.program.problems, *(problem for _, problem in reported)))
     return Checked(
         problems=in_reading_order(problems),
-        accepted=split_accepted(scene.manifests, errors, scene.kinds),
+        accepted=split_accepted(scene.manifests, errors, scene.kinds, is_absent),
         is_whole=not any(problem.severity == "error" for problem in scene.program.problems),
     )
 

@@ -1,4 +1,4 @@
-"""Pods that need an object with an error are never made or never get devices, so no answer says that they fit.
+"""Pods that need an object with an error, or one that is not there, are never made or never get devices, so no answer says that they fit.
 
 A pod needs the object that makes it, the claims and claim templates that it names, the ComputeDomain whose controller makes such a
 template, and the DeviceClasses that these name or that serve its extended resources.
@@ -6,13 +6,13 @@ template, and the DeviceClasses that these name or that serve its extended resou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
@@ -54,7 +54,9 @@ class Accepted:
         """Return the placement of `manifests` with the blocked workloads added: all workloads together never fit then."""
         if not self.blocked:
             return placement
-        why = f"{self.blocked[0].owner} is never placed, because an object that it needs has an error"
+        first = self.blocked[0]
+        has = "has an error" if first.reasons[0].code == REFUSED else "is not there"
+        why = f"{first.owner} is never placed, because an object that it needs {has}"
         joint = JointVerdict(verdict="never", reasons=(why,))
         return replace(
             placement,
@@ -69,31 +71,37 @@ def split_accepted(
     manifests: Sequence[Manifest],
     errors: Iterable[tuple[int, Problem]],
     kinds: WorkloadKinds,
+    is_absent: Callable[[ObjectRef], bool] | None = None,
 ) -> Accepted:
     """Separate objects that can be placed from those that have an error, and from the workloads that need one of those.
+
+    Workloads whose claim or claim template is known to be missing are separated too.
 
     Args:
         manifests: The objects.
         errors: Errors, each with the position of its object.
         kinds: Kinds of objects that make pods.
+        is_absent: Returns whether it is known that the cluster does not have an object; None if nothing is known of it.
     """
     wrong: dict[int, Problem] = {}
     for index, problem in errors:
         wrong.setdefault(index, problem)
-    if not wrong:
+    if not wrong and is_absent is None:
         return Accepted(manifests=tuple(manifests))
     needs = Needs(
         manifests, {ObjectRef.of(manifests[index]).stored: problem for index, problem in wrong.items()}
     )
+    missing = Missing(manifests, is_absent) if is_absent is not None else None
     kept: list[Manifest] = []
     blocked: list[WorkloadPlacement] = []
     for index, manifest in enumerate(manifests):
         own = wrong.get(index)
-        stuck = [
-            _block(template, *why)
-            for template in kinds.find_pod_templates(with_runtime(manifest, manifests))
-            if (why := (template.owner.whole, own) if own is not None else needs.find(template))
-        ]
+        stuck = []
+        for template in kinds.find_pod_templates(with_runtime(manifest, manifests)):
+            if why := (template.owner.whole, own) if own is not None else needs.find(template):
+                stuck.append(_block(template, _reason(template.owner.whole, *why)))
+            elif missing is not None and (absent := missing.find(template)):
+                stuck.append(_block(template, absent))
         if own is not None and not stuck and kinds.find(manifest) is not None:
             # Its pods cannot be read, and it makes none.
             owner = ObjectRef.of(manifest)
@@ -154,12 +162,47 @@ class Needs:
                 yield ObjectRef("DeviceClass", self._class_serving[resource])
 
 
-def _block(template: PodTemplate, needed: ObjectRef, problem: Problem) -> WorkloadPlacement:
+class Missing:
+    """Finds a claim or claim template that pods need, and that neither the objects nor the cluster have.
+
+    Args:
+        manifests: All objects.
+        is_absent: Returns whether it is known that the cluster does not have an object.
+    """
+
+    def __init__(self, manifests: Sequence[Manifest], is_absent: Callable[[ObjectRef], bool]) -> None:
+        self._is_absent = is_absent
+        self._made: set[ObjectRef] = set()
+        for manifest in manifests:
+            ref = ObjectRef.of(manifest).stored
+            if ref.kind == "ComputeDomain" and (made := channel_template(manifest)):
+                ref = ObjectRef("ResourceClaimTemplate", made["metadata"]["name"], ref.namespace)
+            if ref.kind in CLAIM_KINDS:
+                self._made.add(ref)
+        # One of these may have the name that is looked for.
+        self._is_open = any(is_marker(each.name) or is_marker(each.namespace) for each in self._made)
+
+    def find(self, template: PodTemplate) -> Reason | None:
+        """Return why pods wait for ever; None if all that they name is there, or if that is not known."""
+        # Claims of a PodGroup have the names of entries.
+        if self._is_open or template.spec.get("schedulingGroup"):
+            return None
+        namespace = template.owner.stored.namespace
+        for entry in template.claims:
+            kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
+            ref = ObjectRef(kind, str(entry.claim_name or entry.template_name or ""), namespace)
+            is_known = ref.name and not is_marker(entry.claim_name or entry.template_name)
+            if is_known and not is_marker(namespace) and ref not in self._made and self._is_absent(ref):
+                return Reason(code="claim-not-known", message=f"there is no {ref}, so its pods wait for ever")
+        return None
+
+
+def _block(template: PodTemplate, reason: Reason) -> WorkloadPlacement:
     return WorkloadPlacement(
         owner=template.owner,
         replicas=max(template.replicas or 0, 0),
         verdict="does-not-fit",
-        reasons=(_reason(template.owner.whole, needed, problem),),
+        reasons=(reason,),
         most=template.most,
     )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import takewhile
 from typing import Final
 
+OF_NAMESPACES: Final = "# Of namespaces: "
+"""How the line begins that names the namespaces which were read; a snapshot of all of them has no such line."""
 MARK: Final = "# A snapshot of a cluster"
 """How the first line of a snapshot begins that `dra-infra snapshot` wrote."""
 READ: Final = "#   {}: {}"
@@ -16,6 +19,8 @@ NOT_SEEN: Final = "# not seen: {} [{}]"
 _READ_LINE: Final = re.compile(r"#   ([a-z]+): .+")
 _ABSENT_LINE: Final = re.compile(r"# not seen: ([a-z]+) \[kind-not-served\]")
 _MOST_LINES: Final = 200
+_LONGEST: Final = 2**20
+"""Characters of a header that are read: a snapshot has hundreds of MiB, and names thousands of namespaces at most."""
 
 
 def find_read_kinds(text: str) -> frozenset[str]:
@@ -23,8 +28,16 @@ def find_read_kinds(text: str) -> frozenset[str]:
 
     A snapshot of some namespaces holds all objects of these.
     """
-    if not text.startswith(MARK):
-        return frozenset()
-    lines = takewhile(lambda line: line.startswith("#"), text.splitlines()[:_MOST_LINES])
-    matches = (_READ_LINE.fullmatch(line) or _ABSENT_LINE.fullmatch(line) for line in lines)
+    matches = (_READ_LINE.fullmatch(line) or _ABSENT_LINE.fullmatch(line) for line in _header_of(text))
     return frozenset(match[1] for match in matches if match)
+
+
+def find_namespaces(text: str) -> frozenset[str]:
+    """Return the namespaces that a snapshot was read from; empty if that is all of them, or if it has no header."""
+    named = (line.removeprefix(OF_NAMESPACES) for line in _header_of(text) if line.startswith(OF_NAMESPACES))
+    return frozenset(next(named, "").split(", ")) - {""}
+
+
+def _header_of(text: str) -> Iterator[str]:
+    lines = text[:_LONGEST].splitlines()[:_MOST_LINES] if text.startswith(MARK) else ()
+    return takewhile(lambda line: line.startswith("#"), lines)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.fleets import build
 from dra_infra.catalog.pool_objects import add_pools, is_pool
-from dra_infra.catalog.snapshot_headers import find_read_kinds
+from dra_infra.catalog.snapshot_headers import find_namespaces, find_read_kinds
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
@@ -31,12 +31,21 @@ class Snapshot:
     Args:
         fleet: Its Nodes, ResourceSlices and DeviceClasses; without nodes nothing can be placed.
         objects: Everything else, as plain data by kind, namespace and name. Values of Secrets are not in it.
-        read: Plurals of the kinds that its header says were read, so that what is not in it does not exist.
+        read: Plurals of the kinds that were looked at, also where there is no object of them: by its header, or by a typed list such as
+            ResourceClaimList.
+        whole: By plural of the kinds that its header says were read, the namespaces that these objects are of; empty for all. What is not in
+            it does not exist there.
     """
 
     fleet: Fleet
     objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     read: frozenset[str] = frozenset()
+    whole: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def has_all(self, plural: str, namespace: str) -> bool:
+        """Return whether every object of a kind in a namespace is in it."""
+        namespaces = self.whole.get(plural)
+        return namespaces is not None and (not namespaces or namespace in namespaces)
 
 
 NAME: Final = "the snapshot"
@@ -71,9 +80,13 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME, driver: str = NEWES
     """
     try:
         texts = tuple(texts)
-        manifests = (each for text in texts for each in iterate_manifests(text, file=name))
-        read = frozenset[str]().union(*map(find_read_kinds, texts))
-        return replace(snapshot_of(manifests, name=name, driver=driver), read=read)
+        lists: set[str] = set()
+        manifests = (
+            each for text in texts for each in iterate_manifests(text, file=name, note_list=lists.add)
+        )
+        snapshot = snapshot_of(manifests, name=name, driver=driver)
+        whole = {plural: find_namespaces(text) for text in texts for plural in find_read_kinds(text)}
+        return replace(snapshot, read=frozenset({*whole, *map(_plural_of, lists)}), whole=whole)
     except ProblemsError as error:
         raise FleetError(error.problems) from error
 
@@ -104,6 +117,12 @@ def snapshot_of(
         fleet = add_pools(fleet, pools, build, driver=driver)
     notes = (*_name_large(fleet), *_name_unknown(others))
     return Snapshot(fleet=replace(fleet, notes=(*fleet.notes, *notes)), objects=tuple(others))
+
+
+def _plural_of(kind: str) -> str:
+    """Return the name of a kind in paths of the API, such as `deviceclasses`, as far as it follows from the kind."""
+    name = kind.lower()
+    return f"{name}es" if name.endswith("s") else f"{name}s"
 
 
 def _name_large(fleet: Fleet) -> Iterator[str]:

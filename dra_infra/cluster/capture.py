@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.catalog.snapshot_headers import MARK, NOT_SEEN, READ
+from dra_infra.catalog.snapshot_headers import MARK, NOT_SEEN, OF_NAMESPACES, READ
 from dra_infra.client.kinds import CRD_GROUPS, DEFINITIONS, EXTRA, NODES, SLICES, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.reading import Listing, Reader
@@ -100,7 +100,7 @@ def _wanted(listing: Listing) -> Iterator[dict[str, Any]]:
 def _header(reader: Reader, listings: Sequence[Listing], made_by: str) -> Iterator[str]:
     yield f"{MARK}, by {made_by}. Plain objects without Secrets, ConfigMaps, environments and annotations."
     if reader.namespaces:
-        yield f"# Of namespaces: {', '.join(reader.namespaces)}"
+        yield f"{OF_NAMESPACES}{', '.join(reader.namespaces)}"
     yield "# Each kind was read at its own moment; resourceVersion says which:"
     for each in listings:
         if each.is_seen:

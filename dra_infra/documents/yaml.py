@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -210,10 +210,18 @@ def read_manifests(text: str, *, file: str = "") -> tuple[dict[str, Any], ...]:
     return tuple(iterate_manifests(text, file=file))
 
 
-def iterate_manifests(text: str, *, file: str = "") -> Iterator[dict[str, Any]]:
-    """The same, one by one; the error may come after objects."""
+def iterate_manifests(
+    text: str, *, file: str = "", note_list: Callable[[str], None] = lambda _: None
+) -> Iterator[dict[str, Any]]:
+    """Yield the objects of `read_manifests` one by one; the error may come after objects.
+
+    Args:
+        text: The documents.
+        file: Path of the file, for problems.
+        note_list: Called with the kind of the items of each typed list that is whole, such as `Pod` of a PodList.
+    """
     try:
-        yield from _manifests(text)
+        yield from _manifests(text, note_list)
     except RefusedYamlError as error:
         place = Place(file=file, line=error.line) if file else None
         problem = Problem(
@@ -222,24 +230,32 @@ def iterate_manifests(text: str, *, file: str = "") -> Iterator[dict[str, Any]]:
         raise ProblemsError([problem]) from error
 
 
-def _manifests(text: str) -> Iterator[dict[str, Any]]:
+def _manifests(text: str, note_list: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     if are_lines(text):
         for line, value in read_lines(text):
-            for _, found in objects_in(value, line=line):
+            for _, found in objects_in(value, line=line, note_list=note_list):
                 yield found
         return
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         limit = MAX_BYTES // 1024 // 1024
         raise RefusedYamlError("yaml-too-large", f"more than {limit} MiB of YAML", "split the file")
     for document in read_documents(text):
-        for _, found in objects_in(document.data, line=document.first_line + 1):
+        for _, found in objects_in(document.data, line=document.first_line + 1, note_list=note_list):
             yield found
 
 
 _TEXT_OR_NONE: Final = (str, type(None))
 
 
-def objects_in(document: Any, *, line: int, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def _is_a_page(document: Mapping[str, Any]) -> bool:
+    """Return whether a list goes on elsewhere."""
+    metadata = document.get("metadata")
+    return isinstance(metadata, dict) and bool(metadata.get("continue"))
+
+
+def objects_in(
+    document: Any, *, line: int, path: str = "", note_list: Callable[[str], None] = lambda _: None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a document with their paths in it; lists of objects are opened.
 
     Raises:
@@ -269,9 +285,11 @@ def objects_in(document: Any, *, line: int, path: str = "") -> Iterator[tuple[st
     if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list | None):
         prefix = f"{path}." if path else ""
         item = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
+        if kind != "List" and not _is_a_page(document):
+            note_list(kind.removesuffix("List"))
         for index, each in enumerate(items or ()):
             # The items of a typed list need not say what they are.
             whole = {**item, **each} if kind != "List" and isinstance(each, dict) else each
-            yield from objects_in(whole, line=line, path=f"{prefix}items[{index}]")
+            yield from objects_in(whole, line=line, path=f"{prefix}items[{index}]", note_list=note_list)
         return
     yield path, document

@@ -41,6 +41,7 @@ _QUEUES: Final = ("ClusterQueue", "LocalQueue")
 _POLICIES: Final = ("DeviceTaintRule", "LimitRange", "Namespace", "ResourceQuota", "RuntimeClass", *_QUEUES)
 """Kinds of objects that add to pods, bound them, hold them back, taint devices or describe namespaces."""
 _TEMPLATES: Final = ("ResourceClaimTemplate",)
+_CLAIM_PLURALS: Final = {"ResourceClaim": "resourceclaims", "ResourceClaimTemplate": "resourceclaimtemplates"}
 _PER_POD: Final = frozenset({"containers", "hostname", "initContainers", "nodeName", "volumes"})
 """Fields in which equal pods of one controller may differ; what their containers ask for is compared."""
 
@@ -221,6 +222,13 @@ class Running:
     @staticmethod
     def _user(claim: ObjectRef, user: Mapping[str, Any]) -> ObjectRef:
         return ObjectRef("Pod", str(user.get("name")), claim.namespace)
+
+    def is_absent(self, claim: ObjectRef) -> bool:
+        """Return whether it is known that the cluster does not have a claim or claim template."""
+        ref = claim.stored
+        snapshot = self.snapshot
+        is_known = snapshot is not None and snapshot.has_all(_CLAIM_PLURALS[ref.kind], ref.namespace)
+        return is_known and ref not in self.objects
 
     def find_ended(self) -> set[ObjectRef]:
         """Find the claims that were reserved for pods which are all done, so that they have no devices any more."""

@@ -123,3 +123,29 @@ def test_what_is_no_snapshot_is_refused(texts, code):
     with pytest.raises(FleetError) as caught:
         load_snapshot(texts)
     assert code in {problem.code for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(
+    ("lists", "read"),
+    [
+        ([{"apiVersion": "v1", "kind": "PodList", "items": []}], {"pods"}),
+        ([{"apiVersion": "v1", "kind": "PodList", "items": None}], {"pods"}),
+        (
+            [
+                {"apiVersion": "resource.k8s.io/v1", "kind": f"{kind}List", "items": []}
+                for kind in ("ResourceSlice", "DeviceClass")
+            ],
+            {"resourceslices", "deviceclasses"},
+        ),
+        ([{"apiVersion": "v1", "kind": "List", "items": []}], set()),
+        ([{"apiVersion": "v1", "kind": "PodList", "metadata": {"continue": "more"}, "items": []}], set()),
+        (
+            [{"apiVersion": "v1", "kind": "List", "items": [{"kind": "PodList", "items": []}]}],
+            {"pods"},
+        ),
+    ],
+)
+def test_an_empty_list_of_a_kind_was_looked_at(lists, read):
+    snapshot = load_snapshot([json.dumps(each) for each in (NODE, *lists)])
+    assert snapshot.read == read
+    assert not snapshot.whole
