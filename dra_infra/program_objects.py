@@ -67,6 +67,17 @@ Replacement = Literal["provider", "delete-first", "in-place"]
 at all, for kubectl and Helm change objects in place or are refused."""
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class ComponentRef:
+    """Names one of our components of a program: `GpuClaimTemplate("trainer")`."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f'{self.kind}("{self.name}")'
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProgramObject:
     """One Kubernetes object that a program asks for.
@@ -74,7 +85,7 @@ class ProgramObject:
     Args:
         urn: Pulumi's identity of the resource, equal to the real engine's.
         manifest: Plain JSON data; markers stand for values that are secret or not known yet.
-        component: The dra-infra component it comes from, `GpuClaimTemplate("trainer")`; empty for the user's own.
+        component: The dra-infra component it comes from; None for the user's own.
         replacement: What the program asked the engine to do on a change that needs a new object.
         place: Where the user wrote it.
         target: The cluster that its component compiles for, where that is another than the stack's.
@@ -84,7 +95,7 @@ class ProgramObject:
 
     urn: str
     manifest: Mapping[str, Any]
-    component: str = ""
+    component: ComponentRef | None = None
     replacement: Replacement = "provider"
     place: Place | None = None
     target: ClusterTarget | None = None
@@ -123,7 +134,7 @@ class ProgramRelease:
         version: Of the chart; empty for the newest, or what lies at a path.
         values: Plain JSON data as the chart gets it, nulls too; markers as in manifests.
         has_crds: Whether Helm installs the CRDs of the chart.
-        component: The dra-infra component it comes from; empty for the user's own.
+        component: The dra-infra component it comes from; None for the user's own.
         place: Where the user wrote it.
         target: The cluster that its component compiles for, where that is another than the stack's.
         provider: Name of the provider of Pulumi that deploys it.
@@ -137,7 +148,7 @@ class ProgramRelease:
     version: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     has_crds: bool = True
-    component: str = ""
+    component: ComponentRef | None = None
     place: Place | None = None
     target: ClusterTarget | None = None
     provider: str = DEFAULT_PROVIDER
@@ -275,7 +286,7 @@ def _masked_object(each: ProgramObject, former: _Masked | None, mask: SecretMask
     same = former is not None and is_same_json(former[0], each.manifest)
     manifest = former[1] if former and same else mask.manifest(each.manifest, former[0] if former else None)
     urn = _masked_urn(each.urn, mask)
-    component = mask.text(each.component)
+    component = each.component and replace(each.component, name=mask.text(each.component.name))
     provider = mask.text(each.provider)
     if manifest is each.manifest and (urn, component, provider) == (each.urn, each.component, each.provider):
         return each

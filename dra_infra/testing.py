@@ -196,7 +196,7 @@ class Claim:
         scene = _scene(fleet, self.program)
         return Fit(
             place_one_claim(scene, self.object.ref),
-            self.object.component or str(self.object.ref),
+            str(self.object.component or self.object.ref),
             _name_of(scene),
         )
 
@@ -295,8 +295,7 @@ class SynthesizedProgram:
 
 
 def _component_name(each: ProgramObject) -> str:
-    # `GpuClaimTemplate("trainer")`: the name is between the first and the last quote.
-    return each.component.partition('"')[2].rpartition('"')[0]
+    return each.component.name if each.component is not None else ""
 
 
 def _scene(fleet: str | Fleet, program: Program, kinds: WorkloadKinds | None = None) -> Scene:

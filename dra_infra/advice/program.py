@@ -76,12 +76,16 @@ def find_problems(
         owner = program.objects[index]
         if owner.chart and problem.severity == "warning":
             continue
-        if problem.code == "compute-domain-nodes" and owner.component.startswith("NvlinkGroup("):
+        if (
+            problem.code == "compute-domain-nodes"
+            and owner.component
+            and owner.component.kind == "NvlinkGroup"
+        ):
             # It knows the gates by which the number counts.
             continue
         place = locate(index, problem.path) if locate else owner.place
         worded = in_python(problem) if owner.component else problem
-        yield index, worded.below(owner.component or str(owner.ref)).at(place)
+        yield index, worded.below(str(owner.component or owner.ref)).at(place)
     if fleet is not None:
         yield from _on_fleet(program, fleet, target, locate)
 
@@ -99,7 +103,7 @@ def _on_fleet(
             continue
         owner = program.objects[index]
         place = locate(index, problem.path) if locate else owner.place
-        yield index, problem.below(owner.component or str(owner.ref)).at(place)
+        yield index, problem.below(str(owner.component or owner.ref)).at(place)
 
 
 DRIVER: Final = "gpu.nvidia.com"

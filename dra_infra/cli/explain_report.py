@@ -216,7 +216,7 @@ _FIELDS: Final = re.compile(
     rf"spec\.{_SELECT.format(1)}|(?:spec\.)?spec\.devices\.requests\[(\d+)\]\.exactly\.(?:{_SELECT.format(0)}|(count))"
 )
 """Fields that are an argument: a class begins with the selector of its driver, so that its second one is the user's."""
-_ARGUED: Final = ("GpuClaim(", "GpuClaimTemplate(", "GpuDeviceClass(", "SharedGpu(")
+_ARGUED: Final = ("GpuClaim", "GpuClaimTemplate", "GpuDeviceClass", "SharedGpu")
 
 
 def in_python(answer: Explanation, made: Mapping[str, ProgramObject]) -> Explanation:
@@ -239,7 +239,8 @@ def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> Change:
     name, _, path = change.where.partition(": ")
     item = made.get(name)
     field = _FIELDS.fullmatch(path)
-    if item is None or field is None or not item.component.startswith(_ARGUED):
+    component = item.component if item is not None else None
+    if item is None or field is None or component is None or component.kind not in _ARGUED:
         return change
     requests = get_field(item.manifest, path.partition("[")[0]) if field[1] else ()
     # What is one request by this name is written without a list.
@@ -253,7 +254,7 @@ def _in_python(change: Change, made: Mapping[str, ProgramObject]) -> Change:
     else:
         cel = cel[1:-1].replace("''", "'") if cel.startswith("'") else cel
         text = f"select={write(read_selector(cel).code)}"
-    where = f"{item.component}.{'' if is_short else f'requests[{field[1]}].'}{argument}"
+    where = f"{component}.{'' if is_short else f'requests[{field[1]}].'}{argument}"
     return Change(where=where, line=text)
 
 

@@ -21,6 +21,7 @@ from dra_infra.program.confinement import VARIABLES
 from dra_infra.program.project_files import is_outside, leads_out
 from dra_infra.program_objects import (
     UNKNOWN,
+    ComponentRef,
     NotSeen,
     Program,
     ProgramObject,
@@ -369,7 +370,7 @@ def _said(text: str) -> str:
 
 
 def _label(release: ProgramRelease) -> str:
-    return release.component or f'Release("{release.urn.split("::", 3)[-1]}")'
+    return str(release.component or ComponentRef("Release", release.urn.split("::", 3)[-1]))
 
 
 def _refused(release: ProgramRelease, why: str) -> Problem:

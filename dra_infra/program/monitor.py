@@ -42,7 +42,7 @@ from dra_infra.program.project import minor_of
 from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
-from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, UNKNOWN_RESULT, NotSeen
+from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, UNKNOWN_RESULT, ComponentRef, NotSeen
 from dra_infra.resource_options import (
     NO_OPTIONS,
     Alias,
@@ -114,7 +114,7 @@ class Registration:
     remote: bool
     options: ResourceOptions = NO_OPTIONS
     place: Place | None = None
-    component: str = ""
+    component: ComponentRef | None = None
     provider: str = DEFAULT_PROVIDER
 
 
@@ -238,7 +238,7 @@ class Monitor:
         if request.remote:
             self._expand(registration)
         if request.custom or request.remote:
-            name = registration.component or request.name
+            name = str(registration.component or request.name)
             self._check_provider(request.type, request.provider, name, registration.place)
         response = resource_pb2.RegisterResourceResponse(urn=urn, object=struct_pb2.Struct())
         if request.custom:
@@ -501,11 +501,11 @@ class Monitor:
             ),
         )
 
-    def _find_component(self, type_: str, name: str, parent: str) -> str:
+    def _find_component(self, type_: str, name: str, parent: str) -> ComponentRef | None:
         if type_.startswith(_OWN_PREFIX):
-            return f'{type_.removeprefix(_OWN_PREFIX)}("{name}")'
+            return ComponentRef(type_.removeprefix(_OWN_PREFIX), name)
         holder = self.registrations.get(parent)
-        return holder.component if holder else ""
+        return holder.component if holder else None
 
     def _find_place(self, request: Any) -> Place | None:
         """The innermost frame in the user's own files: what the SDK reports may lie in a library's component."""
@@ -526,7 +526,7 @@ def _fill_in(holder: struct_pb2.Struct, namespace: str) -> None:
 
 def _duplicate(registration: Registration) -> Problem:
     return Problem(
-        path=registration.component or registration.name,
+        path=str(registration.component or registration.name),
         code="duplicate-urn",
         message=f"two resources have the URN {registration.urn}",
         hint="give one of them another name",

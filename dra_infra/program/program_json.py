@@ -128,6 +128,8 @@ def _described(each: ProgramObject | ProgramRelease) -> dict[str, Any]:
     data["markers"] = [{"path": list(path), "kind": marker.kind} for path, marker in markers]
     if each.place is not None:
         data["place"] = dataclasses.asdict(each.place)
+    if each.component is not None:
+        data["component"] = dataclasses.asdict(each.component)
     if each.target is not None:
         target = dataclasses.asdict(each.target)
         data["target"] = {**target, "serves": sorted(target["serves"])}
@@ -284,7 +286,7 @@ def _wrong_settings(program: Program) -> Iterator[str]:
         yield "driver: no release that is known"
 
 
-FORMAT: Final = "dra-infra/compiled/2"
+FORMAT: Final = "dra-infra/compiled/3"
 MAX_FILES: Final = 100_000
 MAX_NAME: Final = 1024
 """Characters of the path of a file."""
@@ -310,7 +312,7 @@ class Compiled:
         failed: Why there is nothing of these.
     """
 
-    format: Literal["dra-infra/compiled/2"] = FORMAT
+    format: Literal["dra-infra/compiled/3"] = FORMAT
     kind: Literal["program", "manifests", "chart", "kustomization"]
     commit: str = ""
     is_changed: bool = False

@@ -230,7 +230,7 @@ def _collect(
     for registration in of_kubernetes:
         if registration.urn not in manifests:
             monitor.note_made_by_provider(registration)
-            if found := read_release(registration, targets.get(registration.component)):
+            if found := read_release(registration, targets.get(str(registration.component))):
                 releases.append(
                     replace(
                         found,
@@ -248,7 +248,7 @@ def _collect(
                 component=registration.component,
                 replacement="delete-first" if delete_first else "provider",
                 place=registration.place,
-                target=targets.get(registration.component),
+                target=targets.get(str(registration.component)),
                 provider=registration.provider,
             )
         )
@@ -283,7 +283,7 @@ def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
         other = first.setdefault(key, each)
         if other is not each:
             yield Problem(
-                path=each.component or str(each.ref),
+                path=str(each.component or each.ref),
                 code="duplicate-object",
                 message=f"makes {each.ref}, which {_describe_maker(other)} makes too: `pulumi up` refuses the second, it already exists",
                 hint="give one of them another name or namespace, or share one resource",

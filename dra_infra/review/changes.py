@@ -15,6 +15,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import (
+    ComponentRef,
     Locate,
     NotSeen,
     Program,
@@ -83,8 +84,8 @@ class Change:
         return self.before.ref
 
     @property
-    def component(self) -> str:
-        """The component that the object comes from; empty for the user's own."""
+    def component(self) -> ComponentRef | None:
+        """The component that the object comes from; None for the user's own."""
         return self.object.component
 
     @property
@@ -315,7 +316,7 @@ def _describe(change: Change, place: Place | None) -> Problem:
             place=change.place,
         )
     return Problem(
-        path=change.component or str(change.ref),
+        path=str(change.component or change.ref),
         code="claim-spec-immutable",
         # A component has another name than the object that it makes.
         message=f"the spec{f' of {change.ref}' if change.component else ''} changes while its name stays, "

@@ -211,7 +211,7 @@ def _change(change: Change) -> dict[str, Any]:
         "object": to_data(change.ref),
         "previousObject": to_data(change.old_ref),
         "urn": change.urn,
-        "component": change.component,
+        "component": str(change.component or ""),
         "replacing": list(change.replacing),
         "order": change.order,
         "refused": list(change.refused),

@@ -256,7 +256,7 @@ def _title(change: Change) -> str:
     if change.old_ref is not None:
         title += f", was {_code(change.old_ref.name)}"
     if change.component:
-        title += f" · {_code(change.component)}"
+        title += f" · {_code(str(change.component))}"
     if change.replacing:
         order = "old one deleted first" if change.order == "delete-first" else "old one goes last"
         title += f" · {_code(', '.join(change.replacing))}, {order}"

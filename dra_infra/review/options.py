@@ -107,7 +107,7 @@ def _find_protected_deletions(changes: Sequence[Change], base: Program, kept: se
             continue
         change = gone.get(urn)
         yield Problem(
-            path=(change.component or str(change.ref)) if change else f"{_last(_types(urn))} {name_of(urn)}",
+            path=str(change.component or change.ref) if change else f"{_last(_types(urn))} {name_of(urn)}",
             code="resource-protected",
             message=f"{f'{change.ref} ' if change and change.component else ''}is deleted, and it is protected: "
             "`pulumi up` refuses to",
@@ -119,7 +119,7 @@ def _find_protected_deletions(changes: Sequence[Change], base: Program, kept: se
 def _find_refused_replacement(
     change: Change, old: ResourceOptions, new: ResourceOptions
 ) -> Iterator[Problem]:
-    path = change.component or str(change.ref)
+    path = str(change.component or change.ref)
     if old.protect and new.protect:
         yield Problem(
             path=path,

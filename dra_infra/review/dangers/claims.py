@@ -43,7 +43,7 @@ def _find_exchanged(change: Change, compared: Comparison) -> Iterator[Danger]:
             who=change.ref,
             code="claim-rolls",
             message=f"takes the place of {change.before.ref.name} and holds {held} until the last old pod is gone",
-            cause=change.component,
+            cause=str(change.component or ""),
         )
     if change.component and _is_name_only(change):
         yield Danger(

@@ -74,7 +74,7 @@ def _find_driver_steps(
         not old.version
         or not new.version
         or any(
-            problem.code == "chart-upgrade" and new.component and problem.path.startswith(new.component)
+            problem.code == "chart-upgrade" and new.component and problem.path.startswith(str(new.component))
             for problem in compared.head.problems
         )
     ):

@@ -83,7 +83,7 @@ def is_told_as_danger(problem: Problem) -> bool:
 
 def _find_dropped_fields(head: Program) -> Iterator[Danger]:
     """`field-dropped` and `field-ignored`, once for each field whatever the number of minors."""
-    owners = {each.component or str(each.ref): each.ref for each in reversed(head.objects)}
+    owners = {str(each.component or each.ref): each.ref for each in reversed(head.objects)}
     told: dict[tuple[ObjectRef, str, str], list[Problem]] = {}
     for problem in filter(is_told_as_danger, head.problems):
         owner, path = _split(problem.path, owners)

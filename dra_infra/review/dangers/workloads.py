@@ -83,7 +83,7 @@ def _cause_of(change: Change, compared: Comparison, renamed: Mapping[ObjectRef, 
     for ref in sorted(compared.base_index.needs[change.before.ref]):
         claim = renamed.get(ref)
         if claim is not None and claim.ref != ref and claim.ref in needs:
-            return claim.component or str(claim.ref)
+            return str(claim.component or claim.ref)
     return _find_renamed_by_hand(old, new)
 
 

@@ -245,7 +245,7 @@ def test_a_small_artefact_that_unpacks_to_much_is_refused(loot: Loot, tmp_path: 
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.yaml").write_text(CLAIM)
     made = '{"urn": "urn:pulumi:s::p::kubernetes:core/v1:ConfigMap::x", "manifest": {"a": [%s0]}}'
-    head = '{"format": "dra-infra/compiled/2", "kind": "manifests", "program": {"project": "p", "stack": "s", "objects": [%s]}}'
+    head = '{"format": "dra-infra/compiled/3", "kind": "manifests", "program": {"project": "p", "stack": "s", "objects": [%s]}}'
     with (tmp_path / "head.json").open("w") as file:
         file.write(head % made % (unit * count))
         file.truncate(file.tell() if count else 10 << 30)

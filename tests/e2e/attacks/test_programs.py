@@ -539,8 +539,8 @@ def test_a_job_that_leaves_no_head_opens_the_gate_or_leaves_an_older_verdict(
         b"",
         b"{}",
         b"[" * 200_000,
-        b'{"format": "dra-infra/compiled/2", "kind": "manifests", "files": {"../../../../../../tmp/dra-infra-pwned": "eA=="}}',
-        b'{"format": "dra-infra/compiled/2", "kind": "program", "failed": []}',
+        b'{"format": "dra-infra/compiled/3", "kind": "manifests", "files": {"../../../../../../tmp/dra-infra-pwned": "eA=="}}',
+        b'{"format": "dra-infra/compiled/3", "kind": "program", "failed": []}',
     ],
     ids=["nothing", "no record", "deep", "a path that leads out", "no reason"],
 )

@@ -15,7 +15,7 @@ import pytest
 from dra_infra.errors import Place, Problem
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Shortage
-from dra_infra.program_objects import EngineMessage, NotSeen
+from dra_infra.program_objects import ComponentRef, EngineMessage, NotSeen
 from dra_infra.review import Review, render_html, review
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from tests.e2e.page.browser import Browser, find_chromium
@@ -74,7 +74,14 @@ def empty() -> Review:
 def hostile() -> Review:
     """Every text that comes from outside, in every place that shows one."""
     objects = [
-        build.an_object("ConfigMap", text, None, resource=f"r{number}", component=text, data={text: text})
+        build.an_object(
+            "ConfigMap",
+            text,
+            None,
+            resource=f"r{number}",
+            component=ComponentRef(text, text),
+            data={text: text},
+        )
         for number, text in enumerate(HOSTILE)
     ]
     problems = tuple(

@@ -356,8 +356,8 @@ def test_what_was_compiled_into_a_folder_is_no_manifest_of_it(tree, command):
 @pytest.mark.parametrize("more", [{"apiVersion": "v1", "kind": "Pod"}, {"kind": "List", "items": [{}]}])
 def test_no_object_hides_as_what_was_compiled(tree, command, tmp_path: Path, more: dict[str, Any]):
     tree.write("a.yaml", MANIFEST % "[]")
-    tree.write("b.json", json.dumps({"format": "dra-infra/compiled/2", **more}))
-    tree.write("c.json", '{"format": "dra-infra/compiled/2"}\n{"apiVersion": "v1", "kind": "Pod"}')
+    tree.write("b.json", json.dumps({"format": "dra-infra/compiled/3", **more}))
+    tree.write("c.json", '{"format": "dra-infra/compiled/3"}\n{"apiVersion": "v1", "kind": "Pod"}')
     tree.commit()
     head = tmp_path / "head.json"
     assert command("compile", "--output", str(head), cwd=tree.root).code == 0

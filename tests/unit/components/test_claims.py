@@ -13,7 +13,7 @@ from dra_infra.advice.program import check_program
 from dra_infra.components.report import judged_at_end
 from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.program.synth import synth_function
-from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
+from dra_infra.program_objects import UNKNOWN, ComponentRef, Program, ProgramObject
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}]}
 
@@ -39,7 +39,7 @@ def test_a_template_is_named_after_the_component_and_its_content():
     stem, _, digest = template.ref.name.rpartition("-")
     assert stem == "trainer"
     assert len(digest) == 8
-    assert template.component == 'GpuClaimTemplate("trainer")'
+    assert str(template.component) == 'GpuClaimTemplate("trainer")'
 
 
 def test_another_spec_is_another_name_and_another_label_is_not():
@@ -412,7 +412,7 @@ def test_names_labels_and_namespaces_may_be_outputs():
 
 def test_the_name_may_be_given_by_keyword():
     program = run(lambda: dra.GpuClaim(name="cache", device_class="h100"))
-    assert only(program, "ResourceClaim").component == 'GpuClaim("cache")'
+    assert only(program, "ResourceClaim").component == ComponentRef("GpuClaim", "cache")
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ def test_a_component_is_judged_for_its_own_target():
         dra.GpuDeviceClass("b")
 
     program = run(body, kubernetes="1.37")
-    assert {each.component: each.target and each.target.kubernetes for each in program.objects} == {
+    assert {str(each.component): each.target and each.target.kubernetes for each in program.objects} == {
         'GpuDeviceClass("a")': "1.34",
         'GpuDeviceClass("b")': None,
     }
@@ -524,7 +524,7 @@ def test_a_users_subclass_has_the_type_of_our_component() -> None:
     program = run(lambda: TeamClaim("trainer", device_class="gpu.nvidia.com", count=1))
     (template,) = program.objects
     assert "::dra-infra:index:GpuClaimTemplate$" in template.urn
-    assert template.component == 'GpuClaimTemplate("trainer")'
+    assert str(template.component) == 'GpuClaimTemplate("trainer")'
 
 
 def test_a_class_named_by_an_output_of_another_stack_is_known_to_be_elsewhere() -> None:

@@ -63,7 +63,7 @@ def check(drawn: Drawn) -> Program:
     program = run(drawn)
     check_problems(program, drawn.calls[-1])
     if errors_of(program):
-        made = [each for each in program.objects if each.component != 'GpuDeviceClass("made")']
+        made = [each for each in program.objects if str(each.component) != 'GpuDeviceClass("made")']
         assert made == []
     late = [each for each in check_program(program) if each not in program.problems]
     assert [str(each) for each in late if each.severity == "error"] == []

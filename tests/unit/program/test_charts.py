@@ -175,7 +175,7 @@ def test_objects_of_a_chart_know_their_release(project, helm):
     folder = project(release())
     program = with_charts(synth(folder), folder, helm=helm(f"print({text!r})"))
     (found,) = program.objects
-    assert (str(found.ref), found.chart, found.component) == ("Deployment studio/d", "paint", "")
+    assert (str(found.ref), found.chart, found.component) == ("Deployment studio/d", "paint", None)
     assert found.urn == f"urn:pulumi:dev::app::{RELEASE}$kubernetes:apps/v1:Deployment::paint:studio/d"
     assert found.place == program.releases[0].place
     assert program.not_seen == ()

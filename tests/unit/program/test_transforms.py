@@ -80,7 +80,7 @@ def test_a_transform_of_a_component_of_ours_reaches_its_object(run):
     """)
     (found,) = program.objects
     assert found.manifest["metadata"]["labels"] == {"team": "0"}
-    assert found.component == 'GpuClaimTemplate("gpus")'
+    assert str(found.component) == 'GpuClaimTemplate("gpus")'
 
 
 def test_a_transform_sees_the_type_the_name_and_the_options_and_none_leaves_all_as_it_is(run):

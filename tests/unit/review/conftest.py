@@ -28,7 +28,7 @@ from dra_infra.placement.placement import (
     Reason,
     WorkloadPlacement,
 )
-from dra_infra.program_objects import SECRET, UNKNOWN, NotSeen, Program, ProgramObject
+from dra_infra.program_objects import SECRET, UNKNOWN, ComponentRef, NotSeen, Program, ProgramObject
 from dra_infra.provenance import ReviewedSide
 from dra_infra.review import Review, review
 from tests.placing import place
@@ -43,7 +43,7 @@ def urn(kind: str, name: str, *, api: str = "core/v1", parent: str = "") -> str:
     return f"urn:pulumi:dev::quickstart::{above}kubernetes:{api}:{kind}::{name}"
 
 
-def an_object(kind, name, spec, *, api_version="v1", namespace="ml", resource=None, component="", **rest):
+def an_object(kind, name, spec, *, api_version="v1", namespace="ml", resource=None, component=None, **rest):
     """One object of a program; its resource has the object's name unless said otherwise."""
     metadata = {"namespace": namespace} if namespace else {}
     metadata |= {"name": name} if name else {}
@@ -72,7 +72,7 @@ def a_template(resource, name, *, count=1, device_class="h100", expression="", *
         {"spec": claim_spec(count, device_class, expression)},
         api_version="resource.k8s.io/v1",
         resource=resource,
-        component=f'GpuClaimTemplate("{resource}")',
+        component=ComponentRef("GpuClaimTemplate", resource),
         **rest,
     )
 
@@ -84,7 +84,7 @@ def a_claim(resource, name, *, count=1, **rest):
         claim_spec(count),
         api_version="resource.k8s.io/v1",
         resource=resource,
-        component=f'GpuClaim("{resource}")',
+        component=ComponentRef("GpuClaim", resource),
         **rest,
     )
 
@@ -96,7 +96,7 @@ def a_class(name="h100", expression="device.driver == 'gpu.nvidia.com'"):
         {"selectors": [{"cel": {"expression": expression}}]},
         api_version="resource.k8s.io/v1",
         namespace="",
-        component=f'GpuDeviceClass("{name}")',
+        component=ComponentRef("GpuDeviceClass", name),
     )
 
 

@@ -67,7 +67,7 @@ def test_a_template_whose_name_follows_its_content_is_replaced_new_one_first(mak
         make, [make.template("trainer", "trainer-11111111", count=1)], [make.template("trainer", "trainer-22222222", count=2)]
     )  # fmt: skip
     assert (change.action, change.order, change.replacing) == ("replaced", "create-first", ("metadata.name",))
-    assert (str(change.old_ref), change.component) == (
+    assert (str(change.old_ref), str(change.component)) == (
         "ResourceClaimTemplate ml/trainer-11111111",
         'GpuClaimTemplate("trainer")',
     )

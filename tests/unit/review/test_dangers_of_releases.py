@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dra_infra.errors import Problem
-from dra_infra.program_objects import UNKNOWN, ProgramRelease
+from dra_infra.program_objects import UNKNOWN, ComponentRef, ProgramRelease
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
@@ -104,7 +104,7 @@ def test_there_is_no_way_back_across_it(make):
 
 def test_what_a_component_says_as_a_problem_is_not_said_again(make):
     old = a_release("nvidia-dra-driver-gpu", "25.12.0")
-    new = a_release(component='DraDriver("driver")')
+    new = a_release(component=ComponentRef("DraDriver", "driver"))
     problem = Problem(path='DraDriver("driver").crds', code="chart-upgrade", message="m")
     assert said(dangers(make, [old], [new], problems=[problem]), "upgrade-step-first") == []
 

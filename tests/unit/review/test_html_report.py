@@ -24,7 +24,7 @@ from dra_infra.placement.placement import (
     Shortage,
     WorkloadPlacement,
 )
-from dra_infra.program_objects import NotSeen, Program, ProgramObject
+from dra_infra.program_objects import ComponentRef, NotSeen, Program, ProgramObject
 from dra_infra.review import html_report, render_html, review
 from dra_infra.review.fleet_colors import OTHER
 
@@ -79,7 +79,7 @@ def test_hostile_texts_stay_texts(names, label):
                 "metadata": {"name": name},
                 "data": {name: name},
             },
-            component=name,
+            component=ComponentRef(name, name),
         )
         for number, name in enumerate(names)
     )

@@ -24,7 +24,7 @@ def test_the_spec_of_a_claim_under_a_name_that_stays_is_a_problem(make):
 
 def test_the_users_own_template_gets_a_hint_in_pulumis_words(make):
     before = make.template("t", "t")
-    after = replace(make.template("t", "t", count=2), component="")
+    after = replace(make.template("t", "t", count=2), component=None)
     (problem,) = problems(make, before, after)
     assert (problem.code, problem.path) == ("claim-spec-immutable", "ResourceClaimTemplate ml/t")
     assert 'replace_on_changes=["spec"], delete_before_replace=True' in problem.hint

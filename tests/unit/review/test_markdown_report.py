@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.errors import Problem
-from dra_infra.program_objects import NotSeen, Program, ProgramObject
+from dra_infra.program_objects import ComponentRef, NotSeen, Program, ProgramObject
 from dra_infra.review import render_markdown, review
 from dra_infra.review.markdown_report import BUDGET, marker_of
 from tests.unit.rendered_markdown import REFERENCES, rendered
@@ -50,7 +50,7 @@ def program(names, data, problems=(), not_seen=()):
                 "metadata": {"name": name},
                 "data": {"k": text},
             },
-            component=name,
+            component=ComponentRef(name, name),
         )
         for number, (name, text) in enumerate(zip(names, data, strict=False))
     )
