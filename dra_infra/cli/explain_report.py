@@ -127,7 +127,7 @@ def _refused_nodes(report: Explained) -> Iterator[str]:
         return
     texts: dict[str, list[str]] = {}
     for node in question.nodes:
-        text = "; ".join(question.refusals.get(node.name, ["may take it"]))
+        text = "; ".join(map(str, question.refusals.get(node.name, ()))) or "may take it"
         texts.setdefault(text, []).append(node.name)
     for text, names in sorted(texts.items(), key=lambda each: -len(each[1]))[:_NODES]:
         yield f"  {compress_names(names)}: {text}"

@@ -27,7 +27,7 @@ from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
 from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
+from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, NodeRefusal, goes_round
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import (
     find_shortages,
@@ -108,14 +108,14 @@ class ClusterContext:
             is_daemon = template.owner.kind == "DaemonSet"
             chosen = NodeFilter(template.spec, daemon=is_daemon, waits=waits and bool(claims))
 
-        def refuse(node: Node) -> Iterator[str]:
+        def refuse(node: Node) -> Iterator[NodeRefusal]:
             yield from chosen.refusals(node) if chosen is not None else ()
             for name, result in elsewhere:
                 selector = result.node_selector
                 if selector is not None and not matches_node_selector(
                     selector.to_manifest(), node.labels, node.name
                 ):
-                    yield f"{name} is allocated, and not for this node"
+                    yield NodeRefusal(f"{name} is allocated, and not for this node")
 
         refusals = {node.name: [*refuse(node)] for node in self.fleet.nodes}
         if template is not None:
@@ -159,7 +159,7 @@ class ClusterContext:
         self,
         template: PodTemplate,
         extended: ExtendedDemand | None,
-        refusals: Mapping[str, list[str]],
+        refusals: Mapping[str, list[NodeRefusal]],
         *,
         waits: bool,
     ) -> dict[str, int]:
@@ -175,7 +175,7 @@ class ClusterContext:
         for number, node in enumerate(self.fleet.nodes):
             reasons = refusals[node.name]
             if self.placed is not None and (kept_off := self.placed.refusal(shape, number)):
-                reasons.append(kept_off)
+                reasons.append(NodeRefusal(kept_off))
             taken = self.taken.get(node.name, {})
             left = {
                 name: max(amount - taken.get(name, 0), 0)
@@ -187,9 +187,11 @@ class ClusterContext:
             ]
             named = template.spec.get("nodeName") if waits else None
             if named == node.name and by_devices:
-                reasons.append(f"{goes_round(named)} makes the claim for its extended resources")
+                text = f"{goes_round(named)} makes the claim for its extended resources"
+                reasons.append(NodeRefusal(text, "nodeName"))
             if served:
-                reasons.append(f"a device plugin serves {', '.join(served)} there, which is not looked at")
+                text = f"a device plugin serves {', '.join(served)} there, which is not looked at"
+                reasons.append(NodeRefusal(text))
             wanted = {name: amount for name, amount in asked.items() if name not in by_devices}
             reasons += [_too_little(name, wanted, left) for name in find_shortages(wanted, left)]
             if not reasons:
@@ -199,12 +201,13 @@ class ClusterContext:
         return room
 
 
-def _too_little(name: str, wanted: Amounts, left: Amounts) -> str:
-    """Tells what the pod requests of a resource, and what is left of it."""
+def _too_little(name: str, wanted: Amounts, left: Amounts) -> NodeRefusal:
+    """Return what the pod requests of a resource, and what is left of it."""
     if name == "pods":
-        return "the node has no slot for a pod left"
+        return NodeRefusal("the node has no slot for a pod left")
     has = show_amount(name, left[name]) if left.get(name) else "none"
-    return f"the pod requests {show_amount(name, wanted[name])} {name}, and {has} is left"
+    text = f"the pod requests {show_amount(name, wanted[name])} {name}, and {has} is left"
+    return NodeRefusal(text, "resources", key=name)
 
 
 def _stored(slice_: ResourceSlice, release: Release) -> ResourceSlice:

@@ -6,7 +6,6 @@ added), and edits of a pod, or of nodes, that let it go where it is refused for 
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from dra_infra.kubernetes.api.resource_claim import (
 )
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,63 +219,57 @@ def _added(question: Question, *, like: Node, number: int) -> Question:
     )
 
 
-_TAINT: Final = re.compile(r"taint (?P<key>[^=:]+)(?:=(?P<value>[^:]*))?:(?P<effect>\w+) is not tolerated")
-_SELECTOR: Final = re.compile(r"nodeSelector wants (?P<key>[^=]+)=")
-_NODE_NAME: Final = re.compile(r"spec\.nodeName \S+ takes")
-_AMOUNT: Final = re.compile(r"the pod requests \S+ (?P<name>\S+), and")
-
-
 def allow_nodes(question: Question) -> Iterator[Ladder]:
     """For each reason of nodes: without it."""
-    names: dict[str, list[str]] = {}
+    names: dict[NodeRefusal, list[str]] = {}
     for node in question.nodes:
-        for text in question.refusals.get(node.name, ()):
-            names.setdefault(text, []).append(node.name)
-    for text, refusing in names.items():
+        for refusal in question.refusals.get(node.name, ()):
+            names.setdefault(refusal, []).append(node.name)
+    for refusal, refusing in names.items():
         # Those that have other reasons too go on refusing it.
         nodes = [name for name in refusing if len(question.refusals[name]) == 1] or refusing
-        written = _write(text, nodes)
+        written = _write(refusal, nodes)
         if written is not None:
             number = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
             yield [
                 Edit(
                     kind="allow-nodes",
-                    text=f"let the pod go to {number}, which now refuse{'s' if len(nodes) == 1 else ''} it: {text}",
+                    text=f"let the pod go to {number}, which now refuse{'s' if len(nodes) == 1 else ''} it: {refusal}",
                     where=written[0],
                     lines=written[1],
                     cost=20.0,
-                    place=f"refusals {text}",
-                    apply=partial(_allowed, text=text),
+                    place=f"refusals {refusal}",
+                    apply=partial(_allowed, refusal=refusal),
                 )
             ]
 
 
-def _write(text: str, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
-    """Field and lines, by the reason that the node filters tell."""
-    if taint := _TAINT.fullmatch(text):
-        value = f', operator: Equal, value: "{taint["value"]}"' if taint["value"] else ", operator: Exists"
-        line = f"- {{key: {taint['key']}{value}, effect: {taint['effect']}}}"
+def _write(refusal: NodeRefusal, nodes: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+    """Return the field and the lines with which the nodes let the pod in; None where nothing can be written."""
+    if (taint := refusal.taint) is not None:
+        value = f', operator: Equal, value: "{taint.value}"' if taint.value else ", operator: Exists"
+        line = f"- {{key: {taint.key}{value}, effect: {taint.effect}}}"
         return "the pod: spec.tolerations", (line,)
-    if selector := _SELECTOR.match(text):
-        return f"the pod: spec.nodeSelector.{selector['key']}", ("(delete it, or label the nodes)",)
-    if text.startswith("required node affinity"):
+    if refusal.field == "nodeSelector":
+        return f"the pod: spec.nodeSelector.{refusal.key}", ("(delete it, or label the nodes)",)
+    if refusal.field == "affinity":
         at = "the pod: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
         term = f"- {{matchFields: [{{key: metadata.name, operator: In, values: [{nodes[0]}]}}]}}"
         return at, (f"{term}  # or whatever labels the {len(nodes)} nodes have" if len(nodes) > 1 else term,)
-    if _NODE_NAME.match(text):
+    if refusal.field == "nodeName":
         return "the pod: spec.nodeName", ("(delete it: the scheduler then chooses among these nodes)",)
-    if text == "the node is cordoned":
+    if refusal.field == "unschedulable":
         return "the cluster", tuple(f"kubectl uncordon {node}" for node in nodes)
-    if amount := _AMOUNT.match(text):
+    if refusal.field == "resources":
         line = "(ask for less, or free some on the node)"
-        return f"the pod: resources.requests of {amount['name']}", (line,)
+        return f"the pod: resources.requests of {refusal.key}", (line,)
     return None
 
 
-def _allowed(question: Question, *, text: str) -> Question:
+def _allowed(question: Question, *, refusal: NodeRefusal) -> Question:
     kept = {
         name: left
         for name, reasons in question.refusals.items()
-        if (left := tuple(reason for reason in reasons if reason != text))
+        if (left := tuple(reason for reason in reasons if reason != refusal))
     }
     return replace(question, refusals=kept)

@@ -323,7 +323,7 @@ class _Explainer:
 
 def _refusals(question: Question) -> tuple[Refusal, ...]:
     texts = [
-        (reason, node.name) for node in question.nodes for reason in question.refusals.get(node.name, ())
+        (str(reason), node.name) for node in question.nodes for reason in question.refusals.get(node.name, ())
     ]
     counts = Counter(text for text, _ in texts)
     first = dict(reversed(texts))

@@ -28,6 +28,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
 
 _USED = CHECKED + Stage.USED
 
@@ -98,7 +99,7 @@ class FurtherCauses:
         leaves = [leaf for entries in self._requests for leaf in entries]
         drivers = [drivers_of(leaf.wanted.device_class) for leaf in leaves]
         for kind in sort_nodes(replace(question, refusals={})):
-            groups: dict[tuple[tuple[str, ...], tuple[UnusablePool, ...]], list[Node]] = {}
+            groups: dict[tuple[tuple[NodeRefusal, ...], tuple[UnusablePool, ...]], list[Node]] = {}
             for node in kind.nodes:
                 # Nodes are of one kind whatever is in pools that give nothing out.
                 unusable = tuple(
@@ -108,7 +109,7 @@ class FurtherCauses:
                 )
                 groups.setdefault((question.refusals.get(node.name, ()), unusable), []).append(node)
             for (reasons, unusable), nodes in groups.items():
-                refused = [Progress(REFUSED, text=reason) for reason in reasons]
+                refused = [Progress(REFUSED, text=str(reason)) for reason in reasons]
                 checks = DeviceChecks(question.cluster, nodes[0], question.declared_by(nodes[0]))
                 devices = {leaf.key: list(_causes(checks, leaf, refused, unusable)) for leaf in leaves}
                 yield _NodeGroup(

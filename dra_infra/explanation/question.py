@@ -22,6 +22,7 @@ from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant, choose_variant
 from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ class Question:
     slices: Sequence[ResourceSlice] = field(repr=False)
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
-    refusals: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    refuse: Callable[[Node], Iterable[str]] = field(default=lambda _: (), compare=False, repr=False)
+    refusals: Mapping[str, tuple[NodeRefusal, ...]] = field(default_factory=dict, repr=False)
+    refuse: Callable[[Node], Iterable[NodeRefusal]] = field(default=lambda _: (), compare=False, repr=False)
     room: Mapping[str, int] = field(default_factory=dict, repr=False)
     holders: tuple[Holder, ...] = field(default=(), repr=False)
     kept: frozenset[str] = frozenset()

@@ -26,6 +26,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
     Outcome,
 )
 from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
 
 STEPS: Final = 50_000
 """Steps of one search; what takes more is not known."""
@@ -155,7 +156,7 @@ def place_pods(question: Question, budget: Budget) -> tuple[int, Question]:
                 ]
             )
     full = {
-        node.name: (FULL,)
+        node.name: (NodeRefusal(FULL),)
         for node in question.eligible
         if taken[node.name] >= question.room.get(node.name, question.pods)
     }

@@ -201,7 +201,7 @@ class Survey:
                 seen = [each.devices for each in cluster.allocator.pools(node)]
                 seen += [each.devices for each in find_unusable_pools(cluster, node)]
                 for device in (each.id for devices in seen for each in devices):
-                    self._reach(device, Progress(REFUSED, text="; ".join(reasons)))
+                    self._reach(device, Progress(REFUSED, text="; ".join(map(str, reasons))))
         for kind in kinds:
             checks = DeviceChecks(question.cluster, kind.first, question.declared_by(kind.first))
             ends = {leaf.key: self._ends(checks, leaf) for leaf in self._leaves}

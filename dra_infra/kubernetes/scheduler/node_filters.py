@@ -6,7 +6,8 @@ They run in the order of the default plugins. The first one that refuses gives t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
@@ -29,6 +30,28 @@ _DAEMON_TOLERATIONS = tuple(
 
 PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
 """Fields of a pod spec that decide here."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRefusal:
+    """Why a pod may not run on a node.
+
+    Args:
+        text: The reason in the user's words.
+        field: The field of the pod's spec that decides it; `unschedulable` for that of the node, empty where nothing can be changed for it.
+        taint: The taint that no toleration takes.
+        key: The label that the node selector wants otherwise, or the resource that is short.
+    """
+
+    text: str
+    field: Literal[
+        "", "affinity", "nodeName", "nodeSelector", "resources", "tolerations", "unschedulable"
+    ] = ""
+    taint: NodeTaint | None = None
+    key: str = ""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class NodeFilter:
@@ -65,52 +88,58 @@ class NodeFilter:
 
     def refusal(self, node: Node) -> str:
         """The first reason why the pod may not run on the node, in the user's words; empty when it may."""
-        return next(self.refusals(node), "")
+        return _first_text(self.refusals(node))
 
-    def refusals(self, node: Node) -> Iterator[str]:
-        """All reasons why the pod may not run on the node, in order."""
+    def refusals(self, node: Node) -> Iterator[NodeRefusal]:
+        """Yield all reasons why the pod may not run on the node, in order."""
         if self._waits:
-            yield f"{goes_round(self._node_name)} allocates its claims"
+            yield NodeRefusal(f"{goes_round(self._node_name)} allocates its claims", "nodeName")
         elif self._node_name and self._node_name != node.name:
-            yield f"spec.nodeName asks for {self._node_name}"
+            yield NodeRefusal(f"spec.nodeName asks for {self._node_name}")
         if node.unschedulable and not tolerates(self._tolerations, _CORDON):
-            yield "the node is cordoned"
+            yield NodeRefusal("the node is cordoned", "unschedulable")
         yield from self._refuse_taints(node)
         yield from self._refuse_labels(node)
         for claim in self._claims:
             selector = value_at(claim, "status", "allocation", "nodeSelector")
             if value_at(claim, "metadata", "deletionTimestamp"):
                 # No pod gets it any more: foreachPodResourceClaim of the plugin DynamicResources.
-                yield f"{ObjectRef.of(claim)} is being deleted"
+                yield NodeRefusal(f"{ObjectRef.of(claim)} is being deleted")
             elif selector is not None and not matches_node_selector(
                 mapping(selector), node.labels, node.name
             ):
-                yield f"{ObjectRef.of(claim)} is allocated, and not for this node"
+                yield NodeRefusal(f"{ObjectRef.of(claim)} is allocated, and not for this node")
 
     def refuse_taints(self, node: Node) -> str:
         """The first taint that is not tolerated; TaintToleration."""
-        return next(self._refuse_taints(node), "")
+        return _first_text(self._refuse_taints(node))
 
     def refuse_labels(self, node: Node) -> str:
         """The first part of node selector and required node affinity that the node does not match; NodeAffinity."""
-        return next(self._refuse_labels(node), "")
+        return _first_text(self._refuse_labels(node))
 
-    def _refuse_taints(self, node: Node) -> Iterator[str]:
+    def _refuse_taints(self, node: Node) -> Iterator[NodeRefusal]:
         for taint in node.taints:
             if taint.effect in ("NoSchedule", "NoExecute") and not tolerates(self._tolerations, taint):
                 value = f"={taint.value}" if taint.value else ""
-                yield f"taint {taint.key}{value}:{taint.effect} is not tolerated"
+                text = f"taint {taint.key}{value}:{taint.effect} is not tolerated"
+                yield NodeRefusal(text, "tolerations", taint=taint)
 
-    def _refuse_labels(self, node: Node) -> Iterator[str]:
+    def _refuse_labels(self, node: Node) -> Iterator[NodeRefusal]:
         for key, wanted in self._labels.items():
             value = node.labels.get(str(key))
             if value != str(wanted):
                 found = "is not there" if value is None else f"is {value}"
-                yield f"nodeSelector wants {key}={wanted}, and the label {found}"
+                text = f"nodeSelector wants {key}={wanted}, and the label {found}"
+                yield NodeRefusal(text, "nodeSelector", key=str(key))
         if self._required is not None and not matches_node_selector(
             mapping(self._required), node.labels, node.name
         ):
-            yield "required node affinity matches no term"
+            yield NodeRefusal("required node affinity matches no term", "affinity")
+
+
+def _first_text(refusals: Iterator[NodeRefusal]) -> str:
+    return next((each.text for each in refusals), "")
 
 
 def goes_round(node_name: object) -> str:

@@ -5,6 +5,7 @@ from itertools import count
 import pytest
 
 from dra_infra.explanation.explain import explain
+from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
 from tests.unit.explanation.asked import a_holder, answer, question_of
 from tests.unit.kubernetes.scheduler.allocator.cases import make_case
 from tests.unit.kubernetes.scheduler.allocator.known import (
@@ -85,7 +86,9 @@ def test_what_only_a_search_can_tell_is_told_as_searched():
 def test_nodes_that_refuse_the_pod_are_counted_with_their_devices():
     slices = [a_slice("d0"), a_slice("d0", "d1", name="t", pool="q", nodeName="n1")]
     case = make_case("1.37", slices=slices, nodes=TWO, claims=[a_claim(a_leaf(2))])
-    found = explain(question_of(case, refusals={"n1": ("the node is cordoned",)}))
+    found = explain(
+        question_of(case, refusals={"n1": (NodeRefusal("the node is cordoned", "unschedulable"),)})
+    )
     assert [(each.text, each.nodes, each.example) for each in found.refusals] == [
         ("the node is cordoned", 1, "n1")
     ]
