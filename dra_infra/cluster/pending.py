@@ -178,7 +178,10 @@ def find_holders(seen: SeenObjects) -> tuple[Holder, ...]:
             found.append(
                 Holder(
                     name=f"ResourceClaim {full_name(claim)}",
-                    users=tuple(f"Pod {namespace_of(claim)}/{text(each.get('name'))}" for each in users),
+                    users=tuple(
+                        ObjectRef("Pod", text(each.get("name")), namespace_of(claim)) for each in users
+                    ),
+                    ref=ObjectRef.of(claim),
                     result=result,
                     priority=max((each for each in known if each is not None), default=None),
                 )

@@ -155,12 +155,10 @@ def _freed(holders: Sequence[Holder]) -> Edit:
 
 def _deletion(holder: Holder) -> Iterator[str]:
     """How its devices become free: its pods go, or the claim that none uses."""
-    for each in holder.users or (holder.name,):
-        kind, _, whole = each.partition(" ")
-        namespace, slash, name = whole.partition("/")
-        if slash and kind in ("Pod", "ResourceClaim"):
+    for each in holder.users or ((holder.ref,) if holder.ref else ()):
+        if each.namespace:
             # A server that lies about names gets no shell to say more.
-            yield shlex.join(["kubectl", "delete", kind.lower(), "-n", namespace, name])
+            yield shlex.join(["kubectl", "delete", each.kind.lower(), "-n", each.namespace, each.name])
 
 
 def _without(question: Question, *, names: frozenset[str]) -> Question:

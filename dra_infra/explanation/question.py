@@ -12,6 +12,7 @@ from functools import cached_property
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
@@ -93,21 +94,23 @@ class Holder:
     """A claim that has devices.
 
     Args:
-        name: `ResourceClaim ml/a`.
-        users: Pods that use it, and what else is known of who does.
+        name: `ResourceClaim ml/a`, or what is supposed to have devices.
+        users: Pods that use it.
+        ref: The claim; None for what is no object.
         result: Its allocation.
         is_own: Whether one of the asked pods has it.
         priority: The highest priority of the pods that use it; None where it is not known.
     """
 
     name: str
-    users: tuple[str, ...] = ()
+    users: tuple[ObjectRef, ...] = ()
+    ref: ObjectRef | None = None
     result: AllocationResult
     is_own: bool = False
     priority: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.name} ({', '.join(self.users)})" if self.users else self.name
+        return f"{self.name} ({', '.join(map(str, self.users))})" if self.users else self.name
 
     @property
     def devices(self) -> tuple[DeviceID, ...]:

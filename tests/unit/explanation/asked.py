@@ -10,6 +10,7 @@ from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
 from dra_infra.explanation.records import Explanation
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of, state_of
@@ -66,7 +67,8 @@ def a_holder(name: str, *devices: str, user: str = "", pool: str = "p") -> Holde
     ]
     return Holder(
         name=f"ResourceClaim ml/{name}",
-        users=(user,) if user else (),
+        users=(ObjectRef("Pod", user, "ml"),) if user else (),
+        ref=ObjectRef("ResourceClaim", name, "ml"),
         result=AllocationResult.from_manifest({"devices": {"results": results}}),
     )
 

@@ -65,7 +65,7 @@ def test_a_selector_that_nothing_passes_is_the_proof():
 
 def test_devices_that_others_have_are_no_proof():
     found = answer(
-        slices=[a_slice("d0")], claims=[a_claim(a_leaf())], holders=[a_holder("a", "d0", user="Pod ml/x")]
+        slices=[a_slice("d0")], claims=[a_claim(a_leaf())], holders=[a_holder("a", "d0", user="x")]
     )
     assert found.proof == ""
     (tree,) = found.requests

@@ -120,8 +120,8 @@ def test_another_class_is_named_for_one_that_is_not_there():
 
 def test_the_fewest_claims_are_freed_with_the_pods_that_use_them():
     holders = [
-        a_holder("small", "d0", user="Pod ml/a"),
-        a_holder("large", "d1", "d2", user="Pod ml/b"),
+        a_holder("small", "d0", user="a"),
+        a_holder("large", "d1", "d2", user="b"),
     ]
     found = answer(slices=[a_slice("d0", "d1", "d2")], claims=[a_claim(a_leaf(2))], holders=holders)
     suggestion = only(found, "free-claims")
