@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 
 import pytest
@@ -28,6 +29,9 @@ draws.draw_no_source_constants()
 # would never end. A handler of Python's own is not inherited: programs begin with the default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Lines of progress come when a machine is slow, and tests compare what is printed.
+os.environ.setdefault("DRA_INFRA_PROGRESS", "off")
 
 # Looking for garbage every 700 objects takes a seventh of the time of loading the tests, which stay until the end.
 gc.set_threshold(50_000, 20, 100)

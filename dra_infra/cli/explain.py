@@ -89,7 +89,8 @@ def run(
     for note in facts.notes:
         say(note)
     report = replace(explained, answer=explained.answer and in_python(explained.answer, facts.made))
-    print_problems(facts.not_seen, with_count=False)
+    # What is wrong around the pods is in the report.
+    print_problems([each for each in facts.not_seen if each not in report.causes], with_count=False)
     data, lines = to_json(report, facts.not_seen), list(describe(report))
     write_reports(reports, lambda each: json_text(data) if each == "json" else text_of(lines), inputs)
     if form == "json":

@@ -4,8 +4,8 @@ Nothing that a stranger wrote steers the terminal, for two reasons. Every functi
 last step. And both streams are `SafeStream`s for the whole of a run, through which a forgotten `print`, an error of
 click, a warning and a traceback go too. Only this module writes past them: what it paints itself.
 
-Progress of what takes long is one line of a terminal that goes away at the end; there is none where there is no
-terminal.
+A terminal gets colours, and lines at its width; `TERM=dumb` and `NO_COLOR` switch colours off. A file or pipe gets neither.
+Progress is one line of a terminal that goes away at the end. Without a terminal it is a plain line when work takes long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import errno
 import io
 import os
 import re
+import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -35,6 +38,7 @@ from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.report_data import to_data
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
+from dra_infra.output.wrapping import wrap_line
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -46,6 +50,15 @@ EXIT_NO_ANSWER: Final = 2
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """Errors of a disk or stream that takes or gives nothing more, or is closed."""
+
+FIRST_LINE: Final = 2.0
+"""Seconds of work before the first line of progress without a terminal."""
+
+NEXT_LINE: Final = 20.0
+"""Seconds between two of these lines."""
+
+_SWITCH: Final = "DRA_INFRA_PROGRESS"
+"""Variable of the environment that switches progress `off`."""
 
 _RED, _GREEN, _YELLOW, _DIM, _RESET = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 _MARKS: Final = {"✗": _RED, "✓": _GREEN, "!": _YELLOW, "?": _YELLOW}
@@ -158,13 +171,14 @@ def guard_streams() -> None:
 
 def print_problems(problems: Sequence[Problem], *, with_count: bool = True) -> None:
     """Print every problem with its hint on standard error, those of one mistake once, and how many there are."""
-    colours = _has_colours(sys.stderr)
+    colours = has_colours(sys.stderr)
     problems = _merge(problems)
     for problem in problems:
         message, hint = _describe(problem)
-        _send(sys.stderr, f"{_paint(message, colours)}\n")
-        if hint:
-            _send(sys.stderr, f"{_DIM}{hint}{_RESET}\n" if colours else f"{hint}\n")
+        for line in _wrap(message, sys.stderr):
+            _send(sys.stderr, f"{_paint(line, colours)}\n")
+        for line in _wrap(hint, sys.stderr) if hint else ():
+            _send(sys.stderr, f"{_DIM}{line}{_RESET}\n" if colours else f"{line}\n")
     errors = sum(problem.severity == "error" for problem in problems)
     if errors and with_count:
         say("1 problem" if errors == 1 else f"{errors} problems")
@@ -205,13 +219,14 @@ def print_not_seen(not_seen: Iterable[NotSeen]) -> None:
 
 def say(line: str) -> None:
     """Write one line on standard error."""
-    _send(sys.stderr, f"{log_line(line)}\n")
+    _send(sys.stderr, "".join(f"{each}\n" for each in _wrap(log_line(line), sys.stderr)))
 
 
 def write_lines(lines: Iterable[str]) -> None:
-    """Write lines on standard output, of which each stays one; a mark at the beginning has its colour."""
-    colours = _has_colours(sys.stdout)
-    _send(sys.stdout, "".join(f"{_paint(log_line(line), colours)}\n" for line in lines))
+    """Write lines on standard output, at the width of a terminal; a mark at the beginning has its colour."""
+    colours = has_colours(sys.stdout)
+    pieces = (piece for line in lines for piece in _wrap(log_line(line), sys.stdout))
+    _send(sys.stdout, "".join(f"{_paint(piece, colours)}\n" for piece in pieces))
     sys.stdout.flush()
 
 
@@ -275,8 +290,17 @@ def _write(stream: TextIO, text: str) -> None:
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _has_colours(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+def has_colours(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that shows colours, and the user wants them."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _wrap(text: str, stream: TextIO) -> Iterator[str]:
+    """Yield the lines of a text, at the width of the terminal where the stream is one."""
+    columns = shutil.get_terminal_size().columns if stream.isatty() else 0
+    for line in text.split("\n"):
+        # A piece may begin where a line did not.
+        yield from map(without_commands, wrap_line(line, columns))
 
 
 def _paint(line: str, colours: bool) -> str:  # noqa: FBT001  (one of two arguments)
@@ -286,8 +310,15 @@ def _paint(line: str, colours: bool) -> str:  # noqa: FBT001  (one of two argume
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """A function that replaces the line on standard error."""
+    """Yield a function that shows what is being done on standard error.
+
+    On a terminal it replaces the line. Elsewhere a plain line appears only when the work takes long, and again from time to time.
+    """
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        with plain_progress() as tell_in_lines:
+            yield tell_in_lines
+        return
+    if os.environ.get(_SWITCH) == "off":
         yield lambda _text: None
         return
 
@@ -298,6 +329,35 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield tell
     finally:
         write_over("")
+
+
+@contextlib.contextmanager
+def plain_progress() -> Iterator[Callable[[str], None]]:
+    """Yield a function that names what is being done, for plain lines on standard error when it takes long."""
+    if os.environ.get(_SWITCH) == "off":
+        yield lambda _text: None
+        return
+    doing = ["working"]
+    is_done = threading.Event()
+    started = time.monotonic()
+
+    def report() -> None:
+        pause = FIRST_LINE
+        while not is_done.wait(pause):
+            say(f"{doing[0]}... ({time.monotonic() - started:.0f} s)")
+            pause = NEXT_LINE
+
+    def tell(text: str) -> None:
+        doing[0] = text
+
+    # One thread, because a stage may take all of the time, and nothing of it calls back.
+    reporter = threading.Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield tell
+    finally:
+        is_done.set()
+        reporter.join()
 
 
 def write_file(option: str, file: Path, content: bytes, guarded: Sequence[Path] = ()) -> None:

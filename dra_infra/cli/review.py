@@ -6,7 +6,6 @@ answer.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from dra_infra.answers.reviewing import (
     find_review_name,
     with_head,
 )
-from dra_infra.cli.printing import print_problems, progress, say, write_output, write_painted
+from dra_infra.cli.printing import has_colours, print_problems, progress, say, write_output, write_painted
 from dra_infra.cli.reports import (
     ReportFile,
     check_place,
@@ -48,7 +47,7 @@ from dra_infra.review.markdown_report import marker_of
 from dra_infra.review.reviews import FailOn
 
 RENDERERS: Final[Mapping[str, Callable[[Review], str]]] = {
-    "text": lambda result: render_text(result, color=_has_colour(), width=_width()),
+    "text": lambda result: render_text(result, color=has_colours(sys.stdout), width=_width()),
     "markdown": render_markdown,
     "json": render_json,
     "html": render_html,
@@ -58,7 +57,7 @@ RENDERERS: Final[Mapping[str, Callable[[Review], str]]] = {
 """Every form by the name that the user gives it."""
 
 _BRIEF: Final[Mapping[str, Callable[[Review], str]]] = {
-    "text": lambda result: render_text(result, brief=True, color=_has_colour(), width=_width()),
+    "text": lambda result: render_text(result, brief=True, color=has_colours(sys.stdout), width=_width()),
     "markdown": lambda result: render_markdown(result, brief=True),
 }
 """The forms that have a brief one."""
@@ -124,7 +123,7 @@ def run(
                 reports, lambda each: _render_file(each, reviewed.review, brief=brief), [question.source.root]
             )
         # A report that has colours was made safe before it was painted.
-        write = write_painted if form == "text" and _has_colour() else write_output
+        write = write_painted if form == "text" and has_colours(sys.stdout) else write_output
         write(renderers[form](reviewed.review))
     except ProblemsError as error:
         for each in reports:
@@ -176,10 +175,6 @@ def _render_file(form: str, review: Review, *, brief: bool) -> str:
     if form == "text":
         return render_text(review, brief=brief)
     return ({**RENDERERS, **_BRIEF} if brief else RENDERERS)[form](review)
-
-
-def _has_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _width() -> int:

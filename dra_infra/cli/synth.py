@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dra_infra.answers.synthesizing import Synthesis, synthesize
-from dra_infra.cli.printing import print_not_seen, print_problems, problems_as_data, write_json, write_output
+from dra_infra.cli.printing import (
+    plain_progress,
+    print_not_seen,
+    print_problems,
+    problems_as_data,
+    write_json,
+    write_output,
+)
 from dra_infra.output.report_data import camel_case, make_report
 from dra_infra.program.program_json import program_to_json
 from dra_infra.program.program_yaml import write_objects
@@ -27,15 +34,18 @@ def run(
     Returns:
         1 when the program has errors, and then no YAML is printed, or when the YAML has objects as comments.
     """
-    made = synthesize(
-        directory,
-        stack=stack,
-        config=config,
-        timeout=timeout,
-        charts=charts,
-        as_yaml=form == "yaml",
-        warn=print_problems,
-    )
+    # No line of a terminal that is replaced: the program itself may print.
+    with plain_progress() as tell:
+        tell("running the program")
+        made = synthesize(
+            directory,
+            stack=stack,
+            config=config,
+            timeout=timeout,
+            charts=charts,
+            as_yaml=form == "yaml",
+            warn=print_problems,
+        )
     print_not_seen(made.program.not_seen)
     print_problems([*made.problems, *made.incomplete])
     if form == "json":

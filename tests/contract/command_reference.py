@@ -16,6 +16,9 @@ What `dra-infra COMMAND --help` says, as a page; `make golden` writes it. Proble
 output, everything said about it to standard error. Exit codes are 0 when all is well, 1 on problems or a closed gate, 2 on
 wrong usage or where there is no answer.
 
+On a terminal, lines are wrapped at its width, and marks have colours unless `TERM=dumb` or `NO_COLOR` is set. A file or pipe gets each line
+whole. Without a terminal, work of more than two seconds prints a line of progress on standard error; `DRA_INFRA_PROGRESS=off` prints none.
+
 ## Completion
 
 `dra-infra --install-completion` teaches the shell of `$SHELL` the commands and options, and the names behind them: fleets,

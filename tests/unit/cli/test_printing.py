@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
@@ -17,6 +18,7 @@ from dra_infra.cli import printing
 from dra_infra.cli.printing import SafeStream
 from dra_infra.errors import Place, Problem
 from dra_infra.output.escaping import log_block, workflow_command
+from dra_infra.output.wrapping import wrap_line
 
 HOSTILE = "a\x1b[31m\u202eb\n::error::x ##[error]y"
 SAFE = ("\x1b", "\u202e", "\n::error", "##[")
@@ -130,3 +132,100 @@ def test_what_the_encoding_cannot_show_is_spelled_out(monkeypatch: pytest.Monkey
     click.echo("é\x1b")
     printing.write_lines(["é"])
     assert below.getvalue() == b"\\xe9\n\\xe9\\u001b\n\\xe9\n"
+
+
+@pytest.mark.parametrize(("variable", "value"), [("TERM", "dumb"), ("NO_COLOR", "1")])
+def test_a_terminal_that_shows_no_colours_gets_none(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+):
+    out, err = Screen(), Screen()
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(sys, "stdout", SafeStream(out))
+    monkeypatch.setattr(sys, "stderr", SafeStream(err))
+    printing.write_lines(["✗ a"])
+    printing.print_problems([Problem(path="p", code="c", message="m", hint="h")])
+    with printing.progress() as tell:
+        tell("working")
+    assert "\x1b" not in out.getvalue() + err.getvalue()
+
+
+LONG = "✗ Pod ml/train  does not fit: no node has devices of class h100 that are free and that a pod may use"
+
+
+def test_lines_are_wrapped_below_their_column_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = Screen()
+    with streams() as (piped, _):
+        printing.write_lines([LONG])
+        monkeypatch.setattr(sys, "stdout", SafeStream(out))
+        printing.write_lines([LONG])
+    assert piped.getvalue() == f"{LONG}\n"
+    assert out.getvalue().splitlines() == [
+        "✗ Pod ml/train  does not fit: no node has devices of class",
+        "                h100 that are free and that a pod may use",
+    ]
+
+
+def test_problems_are_wrapped_behind_their_mark_and_their_first_word(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    err = Screen()
+    monkeypatch.setattr(sys, "stderr", SafeStream(err))
+    problem = Problem(
+        path="a.yaml", code="c", message="the value is not one", hint="write one that is, or leave it"
+    )
+    printing.print_problems([problem], with_count=False)
+    assert err.getvalue().splitlines() == [
+        "✗ a.yaml: the value is not one [c]",
+        "  hint: write one that is, or leave it",
+    ]
+    printing.print_problems(
+        [Problem(path="a.yaml", code="c", message="of " * 12, hint="do " * 14)], with_count=False
+    )
+    lines = err.getvalue().splitlines()[2:]
+    assert all(len(line) <= 40 for line in lines)
+    assert [line[:8] for line in lines] == ["✗ a.yaml", "  of of ", "  hint: ", "        "]
+
+
+@given(st.text(st.sampled_from("ab  -✗:$"), max_size=200), st.integers(40, 120))
+def test_wrapping_loses_no_word_and_keeps_to_the_width(line: str, columns: int):
+    pieces = [*wrap_line(line, columns)]
+    assert " ".join(pieces).split() == line.split()
+    longest = max((len(word) for word in line.split()), default=0)
+    if not line.lstrip().startswith("$ ") and longest < columns // 2:
+        assert all(len(piece.rstrip()) <= columns for piece in pieces)
+
+
+def test_a_command_to_copy_stays_in_one_line():
+    line = f"      $ kubectl label node {'n' * 80} a=b"
+    assert [*wrap_line(line, 60)] == [line]
+
+
+def test_no_piece_of_a_wrapped_line_begins_a_command(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    out = Screen()
+    monkeypatch.setattr(sys, "stdout", SafeStream(out))
+    printing.write_lines([f"{'a' * 35} ::error::x"])
+    assert not any(line.lstrip().startswith("::") for line in out.getvalue().splitlines())
+
+
+def test_long_work_without_a_terminal_prints_plain_lines(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DRA_INFRA_PROGRESS")
+    monkeypatch.setattr(printing, "FIRST_LINE", 0.01)
+    monkeypatch.setattr(printing, "NEXT_LINE", 0.01)
+    with streams() as (out, err):
+        with printing.progress() as tell:
+            tell("placing on 9 nodes")
+            while err.getvalue().count("placing on 9 nodes... (0 s)\n") < 2:
+                threading.Event().wait(0.01)
+        assert "\r" not in err.getvalue()
+        assert out.getvalue() == ""
+
+
+def test_short_work_without_a_terminal_prints_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("DRA_INFRA_PROGRESS")
+    with streams() as (_, err):
+        with printing.progress() as tell:
+            tell("placing")
+        assert err.getvalue() == ""
