@@ -108,6 +108,7 @@ CLUSTERS: dict[str, str] = {
     "claim-prepared-otherwise": "a claim is prepared with other devices than it is allocated now",
     "device-held": "a device is prepared for another claim",
     "turn-not-had": "another preparation on the node does not come to an end",
+    "device-name-refused": "a back end of your own names a device as no slice may, or two alike",
     "back-end-not-loaded": "a back end of your own cannot be loaded, or is none",
     "plugin-setting-unknown": "there is no such setting of the node plugin",
     "plugin-setting-invalid": "a setting of the node plugin has a value that it cannot have",

@@ -33,6 +33,7 @@ from dra_infra.plugin.command.instance import INSTANCES_FILE, Paths
 from dra_infra.plugin.command.settings import Settings
 from dra_infra.plugin.disk import explain_os_errors
 from dra_infra.plugin.failures import as_plugin_error
+from dra_infra.plugin.inventories import find_refused_names
 from dra_infra.plugin.publishing.pools import lay_out
 
 _REVIEW: Final = Kind(
@@ -194,6 +195,8 @@ def _count(back_end: BackEnd, keep: Callable[[Inventory], None]) -> str:
         message = f"its inventory() gives {type(found).__name__}, and no Inventory"
         hint = "see dra_infra.plugin.back_end.Inventory"
         raise PluginError.of(path=back_end.driver, code="back-end-not-loaded", message=message, hint=hint)
+    if problems := [*find_refused_names(found)]:
+        raise PluginError(problems)
     keep(found)
     return f"{len(found.devices)} of {back_end.driver}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,68 +14,12 @@ from dra_infra.plugin.claims import Claim, ClaimDevice, Edits
 from dra_infra.plugin.disk import Disk, Folder
 from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.preparations import Preparations
+from dra_infra.plugin.testing import Faults, FaultyDisk, Killed
 
 DRIVER = "gpu.example.com"
+__all__ = ["Faults", "FaultyDisk", "Killed"]
+
 SPEC = "k8s.gpu.example.com-claim_{}.json"
-
-
-class Killed(BaseException):
-    """The process is gone: nothing of it runs on, no handler either."""
-
-
-class Faults:
-    """Counts steps down; at zero something happens, once."""
-
-    def __init__(self) -> None:
-        self.left: int | None = None
-        self.what = "kill"
-        self.dead = False
-
-    def arm(self, left: int | None, what: str = "kill") -> None:
-        self.left = left
-        self.what = what
-        self.dead = False
-
-    def step(self) -> None:
-        # A process that is gone takes no further step, whatever handlers of it would like.
-        assert not self.dead
-        if self.left is None:
-            return
-        if self.left:
-            self.left -= 1
-            return
-        self.left = None
-        if self.what == "kill":
-            self.dead = True
-            raise Killed
-        if self.what == "full":
-            raise OSError(errno.ENOSPC, "No space left on device")
-        raise OSError(errno.EROFS, "Read-only file system")
-
-
-class FaultyDisk(Disk):
-    """Every change is a step, writing is two of them. Nothing is synced: a killed process loses nothing by that."""
-
-    def __init__(self, faults: Faults) -> None:
-        self.faults = faults
-
-    def write_new(self, path: Path, content: bytes, mode: int) -> None:
-        self.faults.step()
-        path.touch(mode, exist_ok=False)
-        path.write_bytes(content[: len(content) // 2])
-        self.faults.step()
-        path.write_bytes(content)
-
-    def rename(self, old: Path, new: Path) -> None:
-        self.faults.step()
-        super().rename(old, new)
-
-    def remove(self, path: Path) -> None:
-        self.faults.step()
-        super().remove(path)
-
-    def settle(self, path: Path) -> None:
-        self.faults.step()
 
 
 class Devices:
@@ -122,7 +65,7 @@ class Node:
         self.plugin = self.start()
 
     def start(self) -> Preparations:
-        self.faults.dead = False
+        self.faults.is_dead = False
         disk = self.disk(self.faults)
         return Preparations(
             driver=DRIVER,

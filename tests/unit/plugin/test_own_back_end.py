@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +38,30 @@ def ports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def codes_of_page() -> list[str]:
+    """The driver of the page, and its test."""
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def test_the_test_of_the_page_passes_and_fails_for_a_driver_that_forgets(modules: Path):
+    code, test = codes_of_page()
+    (modules / "test_serial_ports.py").write_text(test)
+    outcomes = {}
+    for name, driver in {
+        "good": code,
+        "counting": code.replace("SERIAL_PORT={path}", "SERIAL_PORT={path}:{__import__('time').monotonic_ns()}"),
+    }.items():
+        (modules / "serial_ports.py").write_text(driver)
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_serial_ports.py"]
+        done = subprocess.run(words, cwd=modules, capture_output=True, text=True, check=False)
+        outcomes[name] = done.returncode
+    assert outcomes == {"good": 0, "counting": 1}
+
+
 def test_the_driver_of_the_page_registers_publishes_prepares_and_releases(
     modules: Path, ports: Path, folder: Path
 ):
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    code, _ = codes_of_page()
     (modules / "serial_ports.py").write_text(code)
     with machine_in(folder, DRIVER) as machine:
         machine.back_end = ("--back-end", "serial_ports:SerialPorts")
