@@ -80,8 +80,9 @@ golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' p
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
 	@git status --short -- tests/unit/kubernetes/cel/golden
 
-tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go; about 25 minutes)
+tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go, and Node.js with npm; about 28 minutes)
 	@$(BIN)/python -m tools.build
+	@$(BIN)/python -m tools.sdk_programs
 
 cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make tools); NODE=1 with a real node (root), FLEET=hgx-h100 with its devices
 	@$(BIN)/python -m tools.cluster $(if $(NODE)$(FLEET),--node) $(if $(FLEET),--fleet "$(FLEET)")

@@ -13,8 +13,10 @@ from dra_infra.advice.objects import validate
 from dra_infra.target import ClusterTarget
 from tests.contract.documents import ROOT
 from tests.e2e.lab import Lab
+from tests.e2e.languages import automation
 from tests.e2e.languages.pages import block, lines_shown
 from tests.e2e.languages.refused_objects import API, H100, OBJECTS, REFUSED, Json, claim, request, selected
+from tools import sdk_programs
 from tools.engine_cli import Result
 from tools.pulumi_home import PulumiHome
 
@@ -90,23 +92,45 @@ def said(result: Result) -> str:
     return " ".join(result.text.split())
 
 
-@pytest.mark.parametrize("write", [in_python, in_yaml], ids=["Python", "YAML"])
+def preview_typescript(lab: Lab, pack: Path) -> tuple[int, str]:
+    """Preview the objects by a program in TypeScript."""
+    automation.write_project(lab, "nodejs")
+    file = lab.stack.directory / "objects.json"
+    file.write_text(json.dumps(OBJECTS))
+    done = automation.run(lab, sdk_programs.in_typescript(), "preview", "objects", str(file), str(pack))
+    return done.returncode, done.stdout
+
+
+def preview_written(write: Callable[[Lab, Sequence[Json]], None]) -> Callable[[Lab, Path], tuple[int, str]]:
+    def preview(lab: Lab, pack: Path) -> tuple[int, str]:
+        write(lab, OBJECTS)
+        result = lab.stack.preview("--policy-pack", str(pack))
+        return result.exit_code, result.text
+
+    return preview
+
+
+@pytest.mark.parametrize(
+    "run",
+    [preview_written(in_python), preview_written(in_yaml), preview_typescript],
+    ids=["Python", "YAML", "TypeScript"],
+)
 def test_what_validate_refuses_is_refused_in_its_words(
-    offline: Lab, preview: Callable[..., Result], write: Callable[[Lab, Sequence[Json]], None]
+    offline: Lab, pack: Path, run: Callable[[Lab, Path], tuple[int, str]]
 ) -> None:
     expected = validate(OBJECTS, ClusterTarget())
     refused = {each.code for each in expected if each.severity == "error"}
     assert refused >= set(REFUSED)
-    write(offline, OBJECTS)
 
-    result = preview()
+    exit_code, printed = run(offline, pack)
 
-    assert result.exit_code == 1
-    assert [str(each) for each in expected if " ".join(str(each).split()) not in said(result)] == []
+    assert exit_code == 1
+    shown = " ".join(printed.split())
+    assert [str(each) for each in expected if " ".join(str(each).split()) not in shown] == []
     for each in expected:
         level = "mandatory" if each.severity == "error" else "advisory"
-        assert f"[{level}] {each.code} (" in said(result)
-    assert "Traceback" not in result.text
+        assert f"[{level}] {each.code} (" in shown
+    assert "Traceback" not in printed
 
 
 def test_a_level_of_the_configuration_decides(offline: Lab, preview: Callable[..., Result]) -> None:
