@@ -17,15 +17,8 @@ SETTINGS: Final = "settings"
 Level = Literal["advisory", "mandatory", "remediate", "disabled"]
 """What the engine does about a violation: prints it, fails, changes the resource, or does not look for it."""
 
-REMEDIED: Final = (
-    "cel-unguarded-read",
-    "missing-field",
-    "one-of",
-    "unknown-field",
-    "unknown-version",
-    "version-not-served",
-)
-"""Codes whose hint may say exactly what to write."""
+REMEDIED: Final = ("cel-unguarded-read", "missing-field", "one-of", "unknown-field")
+"""Codes whose hint may say exactly what to write. The version of an object is none: the type of its resource names it."""
 
 _DANGER: Final = "danger:"
 

@@ -89,7 +89,10 @@ def _bare(clause: str, guard: str) -> str:
 
 
 def _migrate(manifest: Mapping[str, Any], _problem: Problem) -> Manifest | None:
-    """Rewrite an object of an older version, where nothing is lost and nothing is to be decided."""
+    """Write the spec of an older version as later ones have it, where nothing is lost and nothing is to be decided.
+
+    The version of the object stays. The API server refuses another one than that of the resource's type.
+    """
     if holds_marker(manifest.get("spec")):
         return None
     migrated = migrate_old_dra([manifest]).get(0)
@@ -97,7 +100,7 @@ def _migrate(manifest: Mapping[str, Any], _problem: Problem) -> Manifest | None:
         return None
     if any(each.outcome != "changed" for each in migrated.remarks):
         return None
-    return dict(migrated.manifest)
+    return {**manifest, "spec": migrated.manifest["spec"]}
 
 
 def _changed(manifest: Mapping[str, Any], path: str, change: Callable[[object], object]) -> Manifest | None:

@@ -17,6 +17,7 @@ from tests.e2e.languages import automation
 from tests.e2e.languages.pages import block, lines_shown
 from tests.e2e.languages.refused_objects import API, H100, OBJECTS, REFUSED, Json, claim, request, selected
 from tools import sdk_programs
+from tools.cluster import Api
 from tools.engine_cli import Result
 from tools.pulumi_home import PulumiHome
 
@@ -150,21 +151,17 @@ def test_a_level_of_the_configuration_decides(offline: Lab, preview: Callable[..
 
 def test_what_a_hint_says_exactly_is_remedied(offline: Lab, preview: Callable[..., Result]) -> None:
     flat = {"name": "gpu", "deviceClassName": "h100", "count": 2}
-    older = {**claim("older", flat), "apiVersion": "resource.k8s.io/v1beta1"}
-    in_python(offline, [H100, claim("unguarded", selected(UNGUARDED)), claim("flat", flat), older])
-    codes = ("cel-unguarded-read", "unknown-field", "version-not-served")
-    config = {"settings": {"kubernetes": "1.37"}, **dict.fromkeys(codes, "remediate")}
+    in_python(offline, [H100, claim("unguarded", selected(UNGUARDED)), claim("flat", flat)])
+    codes = ("cel-unguarded-read", "unknown-field")
 
-    result = preview(config, "--show-policy-remediations").check()
+    result = preview(dict.fromkeys(codes, "remediate"), "--show-policy-remediations").check()
 
     for code in codes:
         assert f"[remediate] {code} (" in said(result)
     assert "[mandatory]" not in said(result)
     guarded = f'has(device.attributes["gpu.nvidia.com"].architecture) && {UNGUARDED}'
-    wanted = {"unguarded": selected(guarded), "flat": request(count=2), "older": request(count=2)}
-    for name, expected in wanted.items():
-        inputs = result.step(name, "create").inputs
-        assert (inputs["apiVersion"], inputs["spec"]) == (API, claim(name, expected)["spec"])
+    for name, expected in {"unguarded": selected(guarded), "flat": request(count=2)}.items():
+        assert result.step(name, "create").inputs["spec"] == claim(name, expected)["spec"]
 
 
 def test_a_workload_that_does_not_fit_the_fleet_of_the_stack_is_refused(
@@ -242,3 +239,30 @@ def test_the_configuration_on_the_page_is_one(offline: Lab, preview: Callable[..
     in_python(offline, [H100, claim("gpus", selected(UNGUARDED))])
 
     assert "[remediate] cel-unguarded-read (" in said(preview(config).check())
+
+
+def test_up_decides_what_a_preview_leaves_open_and_makes_what_is_remedied(
+    lab: Lab, pack: Path, cluster_api: Api
+) -> None:
+    flat = claim("flat", {"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2})
+    lab.write(
+        f"""{PYTHON}
+later = {claim("later", request())!r}
+selector = config_map("other").id.apply(lambda _: {UNGUARDED!r})
+later["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{{"cel": {{"expression": selector}}}}]
+for manifest in ({flat!r}, later):
+    manifest["metadata"]["namespace"] = NAMESPACE
+    make(manifest)
+"""
+    )
+    config = lab.stack.directory / "pack.json"
+    config.write_text(json.dumps({"unknown-field": "remediate"}))
+    flags = ("--policy-pack", str(pack), "--policy-pack-config", str(config))
+
+    assert "[cel-unguarded-read]" not in said(lab.stack.preview(*flags).check())
+    up = lab.stack.up(*flags).check()
+
+    assert "[advisory] cel-unguarded-read (" in said(up)
+    stored = cluster_api.get(f"{API}/ResourceClaim", "flat", namespace=lab.namespace)
+    assert stored["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+    lab.stack.preview("--expect-no-changes", *flags).check()

@@ -138,6 +138,14 @@ def test_a_request_gets_exactly(engine: Engine) -> None:
     assert engine.findings() == []
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta2"])
+def test_the_version_of_an_object_stays(engine: Engine, version: str) -> None:
+    engine.configure({"unknown-field": "remediate", "settings": {"kubernetes": "1.37"}})
+    manifest = written("gpus", {"name": "gpu", "deviceClassName": "h100", "count": 2})
+    engine.send({**manifest, "apiVersion": f"resource.k8s.io/{version}"})
+    assert engine.last == {**claim(count=2), "apiVersion": f"resource.k8s.io/{version}"}
+
+
 def test_a_request_that_says_two_things_stays(engine: Engine) -> None:
     engine.configure({"unknown-field": "remediate"})
     request = {"name": "gpu", "deviceClassName": "a100", "exactly": {"deviceClassName": "h100"}}
