@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import pulumi
@@ -32,13 +33,19 @@ def inputs_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
         arguments: Arguments by name, without those that were not given.
     """
     registered = {
-        to_camel(name): _input_of(value) for name, value in arguments.items() if name not in _NOT_REGISTERED
+        _camel_case(name): _input_of(value)
+        for name, value in arguments.items()
+        if name not in _NOT_REGISTERED
     }
     return {name: value for name, value in registered.items() if value is not _LEFT_OUT}
 
 
+_camel_case: Final = lru_cache(maxsize=1024)(to_camel)
+"""The arguments of a thousand components have few names."""
+
+
 def _input_of(value: Any) -> Any:
-    plain = _plain(value)
+    plain = value if isinstance(value, (str, int)) else _plain(value)
     if isinstance(plain, (bool, int, float, pulumi.Output)):
         return plain
     if isinstance(plain, str):
@@ -64,7 +71,7 @@ def _plain(value: Any) -> Any:
         case DeviceConfig():
             return value.to_parameters()
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {to_camel(name): getattr(value, name) for name in _given_fields(value)}
+            return {_camel_case(name): getattr(value, name) for name in _given_fields(value)}
         case _:
             return value
 

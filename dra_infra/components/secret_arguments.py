@@ -89,6 +89,8 @@ def hide_value(problem: Problem) -> Problem:
 
 def _replaced(value: Any, make: Callable[[_Steps, pulumi.Output[Any]], Any], steps: _Steps = ()) -> Any:
     """Returns *value* with what *make* makes of each Output in it, by the steps that lead there."""
+    if value is None or isinstance(value, (str, int)):
+        return value
     if isinstance(value, pulumi.Output):
         return make(steps, value)
     if isinstance(value, Mapping):

@@ -479,7 +479,7 @@ class Monitor:
         """The options of a resource, with those that it inherits as in the engine."""
         holder = self.registrations.get(request.parent)
         above = holder.options if holder else NO_OPTIONS
-        timeouts = request.customTimeouts
+        timeouts = request.customTimeouts if request.HasField("customTimeouts") else None
         has_order = request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
         used = {urn for each in request.propertyDependencies.values() for urn in each.urns}
         return ResourceOptions(
@@ -494,11 +494,7 @@ class Monitor:
             delete_before_replace=request.deleteBeforeReplace if has_order else None,
             depends_on=tuple(sorted(set(request.dependencies) - used)),
             deleted_with=request.deletedWith or above.deleted_with,
-            custom_timeouts=tuple(
-                (name, getattr(timeouts, name))
-                for name in ("create", "update", "delete")
-                if getattr(timeouts, name)
-            ),
+            custom_timeouts=tuple(_list_timeouts(timeouts)) if timeouts is not None else (),
         )
 
     def _find_component(self, type_: str, name: str, parent: str) -> ComponentRef | None:
@@ -565,6 +561,12 @@ class Engine:
     def RequirePulumiVersion(self, _request: Any) -> Any:  # noqa: N802
         """No CLI takes part, so there is no version to compare."""
         return engine_pb2.RequirePulumiVersionResponse()
+
+
+def _list_timeouts(timeouts: Any) -> Iterator[tuple[str, str]]:
+    for name in ("create", "update", "delete"):
+        if limit := getattr(timeouts, name):
+            yield name, limit
 
 
 def _aliases_of(request: Any) -> Iterator[Alias]:

@@ -268,7 +268,9 @@ def _text_to_plain(text: str) -> str:
 
 def _is_unknown_key(key: str) -> bool:
     """True for a key whose text is not known, unless it has the name of one object: `[unknown] (h100)` names no other."""
-    return UNKNOWN_VALUE in key or UNKNOWN_RESULT in key.replace(f"{UNKNOWN_RESULT} (", "")
+    if UNKNOWN_VALUE in key:
+        return True
+    return UNKNOWN_RESULT in key and UNKNOWN_RESULT in key.replace(f"{UNKNOWN_RESULT} (", "")
 
 
 def _struct_to_plain(struct: struct_pb2.Struct, *, nulls: bool) -> Any:

@@ -274,18 +274,18 @@ def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
     """Yield a problem for each object of a cluster that an earlier resource makes too: its create is refused."""
     first: dict[tuple[str, ...], ProgramObject] = {}
     for each in objects:
-        is_known = each.has_known_name and not is_marker(each.ref.namespace)
-        # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
-        if not is_known or each.urn.split("::", 3)[2].endswith(f":{each.ref.kind}Patch"):
-            continue
         ref = each.ref
+        is_known = each.has_known_name and not is_marker(ref.namespace)
+        # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
+        if not is_known or each.urn.split("::", 3)[2].endswith(f":{ref.kind}Patch"):
+            continue
         key = (each.provider, group_of(each.manifest), ref.kind, ref.namespace or "default", ref.name)
         other = first.setdefault(key, each)
         if other is not each:
             yield Problem(
-                path=str(each.component or each.ref),
+                path=str(each.component or ref),
                 code="duplicate-object",
-                message=f"makes {each.ref}, which {_describe_maker(other)} makes too: `pulumi up` refuses the second, it already exists",
+                message=f"makes {ref}, which {_describe_maker(other)} makes too: `pulumi up` refuses the second, it already exists",
                 hint="give one of them another name or namespace, or share one resource",
                 place=each.place,
             )

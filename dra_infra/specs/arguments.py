@@ -55,6 +55,8 @@ def too_many(path: str, count: int, most: int, hint: str) -> Problem:
 
 def is_output(value: object) -> bool:
     """True for a Pulumi Output."""
+    if value is None or isinstance(value, (str, int)):
+        return False
     # By name: specs know no Pulumi, and still must tell people what they passed.
     return any(
         base.__module__.startswith("pulumi") and base.__name__ == "Output" for base in type(value).__mro__
