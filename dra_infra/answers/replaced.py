@@ -26,19 +26,21 @@ def find_replaced(
         migrated: What became of each.
         kinds: Kinds of objects that make pods.
     """
-    return [
-        replace(done, remarks=(*done.remarks, *_tell(source.manifest, done.manifest, kinds)))
-        if done.manifest is not None and done.manifest is not source.manifest
-        else done
-        for source, done in zip(sources, migrated, strict=True)
-    ]
+    told: list[Migrated] = []
+    for source, done in zip(sources, migrated, strict=True):
+        if done.manifest is not None and done.manifest is not source.manifest:
+            remark = _tell(source.manifest, done.manifest, kinds)
+            told.append(replace(done, remarks=(*done.remarks, remark)) if remark else done)
+        else:
+            told.append(done)
+    return told
 
 
-def _tell(before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKinds) -> tuple[Remark, ...]:
+def _tell(before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKinds) -> Remark | None:
     name = value_at(after, "metadata", "name")
     if not isinstance(name, str) or before.get("apiVersion") != after.get("apiVersion"):
         # A made-up name is another object each time, and old versions are not served any more.
-        return ()
+        return None
     # A suspended Job may change its selection of nodes, and no claims (ValidateJobUpdate).
     started = (
         {**before, "spec": {**before["spec"], "suspend": False}} if before.get("kind") == "Job" else before
@@ -52,10 +54,10 @@ def _tell(before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKi
             f"one that is there cannot change {join_words(fields, most=4)}, so servers refuse the update"
         )
     else:
-        return ()
+        return None
     names = f"{after.get('kind')}.{group_of(after)}".lower()
     names = names if names.count(".") > 1 else names.partition(".")[0]
     namespace = value_at(after, "metadata", "namespace")
     command = ["kubectl", "delete", names, name, *(["-n", str(namespace)] if namespace else [])]
     hint = f"delete it right before you apply it: {shlex.join(command)}"
-    return (Remark("", "changed", "not-changed-in-place", message, hint),)
+    return Remark("", "changed", "not-changed-in-place", message, hint)

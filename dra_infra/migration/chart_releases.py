@@ -90,16 +90,18 @@ def _charts() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _installers() -> tuple[Mapping[str, Any], ...]:
-    return tuple(read_data("migrated_charts.yaml")["installers"])
+def _installers() -> Mapping[tuple[str, str | None], Sequence[Mapping[str, Any]]]:
+    """What installs charts, by API group and kind; a file that is no object has none."""
+    found: dict[tuple[str, str | None], list[Mapping[str, Any]]] = {}
+    for row in read_data("migrated_charts.yaml")["installers"]:
+        found.setdefault((row.get("group", ""), row.get("kind")), []).append(row)
+    return found
 
 
 def find_installations(manifest: Mapping[str, Any]) -> Iterator[Installation]:
     """Yield each chart that an object, or a file that is none, installs."""
-    kind = (group_of(manifest), manifest.get("kind")) if manifest.get("kind") else ("", None)
-    for row in _installers():
-        if (row.get("group", ""), row.get("kind")) != kind:
-            continue
+    kind = manifest.get("kind")
+    for row in _installers().get((group_of(manifest), str(kind)) if kind else ("", None), ()):
         for path in row["releases"]:
             for at, installed in find_all(manifest, read_steps(path)):
                 if isinstance(installed, Mapping):

@@ -161,6 +161,8 @@ def find_elsewhere(
         settings: What is known of the cluster.
         read: Paths of fields that are read elsewhere.
     """
+    if not _may_hold_values(manifest):
+        return
     stack: list[tuple[str, Any, int]] = [("", {**manifest, "status": None}, 0)]
     while stack:
         path, value, depth = stack.pop()
@@ -186,6 +188,23 @@ def find_elsewhere(
             ]
         elif isinstance(value, list):
             stack += [(f"{path}[{index}]", each, depth) for index, each in reversed(list(enumerate(value)))]
+
+
+def _may_hold_values(manifest: Mapping[str, Any]) -> bool:
+    """Check for a word of charts anywhere in an object: nearly all have none, and the paths of their fields are not wanted."""
+    stack: list[Any] = [manifest]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if "\n" in value and _WORDS.search(value):
+                return True
+        elif type(value) is dict or isinstance(value, Mapping):
+            if not _FIRST.isdisjoint(value):
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+    return False
 
 
 def _is_of_chart(value: Mapping[str, Any], *, is_text: bool) -> bool:

@@ -65,11 +65,12 @@ class ClaimTemplates:
                     at = namespace, str(entry.get("resourceClaimName"))
                     if at in self._claims:
                         self._given[at] = _NOBODY, ""
-        owners = Counter(map(as_referenced, objects))
+        refs = list(map(as_referenced, objects))
+        owners = Counter(refs)
         self.of_copies = {
-            (as_referenced(each), str(entry.get("resourceClaimTemplateName")))
-            for each in objects
-            if owners[as_referenced(each)] > 1 and value_at(each, "metadata", "name")
+            (ref, str(entry.get("resourceClaimTemplateName")))
+            for each, ref in zip(objects, refs, strict=True)
+            if owners[ref] > 1 and value_at(each, "metadata", "name")
             for pods in kinds.find_pod_templates(each)
             for entry in mappings(pods.spec.get("resourceClaims"))
         }

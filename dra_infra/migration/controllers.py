@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.vocabulary import numbers_of, read_data
@@ -59,8 +59,9 @@ def _rows() -> tuple[Mapping[str, Any], ...]:
     return tuple(read_data("controller_releases.yaml")["controllers"])
 
 
-def _rows_of(key: tuple[str, str]) -> Iterator[Mapping[str, Any]]:
-    return (each for each in _rows() if "/".join(key) in each.get("kinds", ()))
+@lru_cache(maxsize=1024)
+def _rows_of(key: tuple[str, str]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(each for each in _rows() if "/".join(key) in each.get("kinds", ()))
 
 
 def _is_of(row: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:

@@ -35,6 +35,16 @@ def find_mapped_classes(objects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _find_classes(added: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the classes that new claim templates name."""
+    requests = (
+        request
+        for each in added
+        for request in mappings(value_at(each, "spec", "spec", "devices", "requests"))
+    )
+    return frozenset(str(value_at(each, "exactly", "deviceClassName")) for each in requests)
+
+
 def find_queue_needs(
     manifest: Mapping[str, Any],
     added: Iterable[Mapping[str, Any]],
@@ -51,13 +61,7 @@ def find_queue_needs(
     """
     holders = [("metadata",), *((*steps, "metadata") for steps in pods)]
     queue = next((each for each in holders if value_at(manifest, *each, "labels", QUEUE_LABEL)), None)
-    requests = [
-        request
-        for each in added
-        for request in mappings(value_at(each, "spec", "spec", "devices", "requests"))
-    ]
-    classes = {str(value_at(each, "exactly", "deviceClassName")) for each in requests}
-    if queue and (missing := sorted(classes - mapped)):
+    if queue and (missing := sorted(_find_classes(added) - mapped)):
         names = join_words(missing)
         message = f"Kueue from 0.18 on admits no workload with claims of a class that its configuration does not map, here {names}: it waits suspended"
         hint = f"have {names} in resources.deviceClassMappings of Kueue's configuration, and that name in the ClusterQueue of this queue"

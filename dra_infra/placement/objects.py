@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -243,8 +243,9 @@ def _is_about(unread: str, namespaces: Sequence[str]) -> bool:
 
 def as_referenced(manifest: Mapping[str, Any]) -> ObjectRef:
     """Return the stored object as others of the program reference it: by an unknown name where the server makes it up."""
-    name = str(value_at(manifest, "metadata", "name") or UNKNOWN)
-    return replace(ObjectRef.of(manifest).stored, name=name)
+    metadata = mapping(manifest.get("metadata"))
+    name = str(metadata.get("name") or UNKNOWN)
+    return ObjectRef(kind_of(manifest), name, str(metadata.get("namespace") or "")).stored
 
 
 SCALERS: Final = {

@@ -285,7 +285,7 @@ def _find_immutable_pod_fields(before: Mapping[str, Any], after: Mapping[str, An
 
 def _differs(old: Any, new: Any) -> bool:
     # What is only known later may turn out to be the same.
-    return not (is_same_value(old, new) or _is_unknown(old) or _is_unknown(new))
+    return old is not new and not (is_same_value(old, new) or _is_unknown(old) or _is_unknown(new))
 
 
 def _is_unknown(value: Any) -> bool:

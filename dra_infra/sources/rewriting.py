@@ -154,6 +154,8 @@ def _rewrite_yaml(text: str, replacements: Sequence[Replacement]) -> tuple[str, 
 def _find_left_out(before: str, after: str, *, is_gone: bool) -> list[str]:
     """The comments of a text that its new form does not have; those below an object that goes are of the next one."""
     # Comments are on lines with a #. Where all of these stay, none is left out, and the slower look is saved.
+    if "#" not in before:
+        return []
     if not is_gone and _marked_lines(before) <= _marked_lines(after):
         return []
     kept = Counter(find_comments(after))
@@ -339,8 +341,8 @@ def mark_unwritten(
 
 def _count_unwritten(manifest: Mapping[str, Any]) -> int:
     """Number of values for which there are only markers; a name that is made of one counts too."""
-    # A marker that is a key has no value that `find_unknown` counts.
-    return len(find_unknown(manifest, "")) or int(holds_marker(manifest))
+    # Nearly all hold none. A marker that is a key has no value that `find_unknown` counts.
+    return len(find_unknown(manifest, "")) or 1 if holds_marker(manifest) else 0
 
 
 def _unwritten(manifest: Mapping[str, Any]) -> Remark:

@@ -138,7 +138,7 @@ class ObjectRef:
         """
         if self.namespace or self.kind in CLUSTER_SCOPED:
             return self
-        return replace(self, namespace="default")
+        return ObjectRef(self.kind, self.name, "default", self.part)
 
     @property
     def whole(self) -> ObjectRef:

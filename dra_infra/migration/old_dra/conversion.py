@@ -129,6 +129,9 @@ class _Migration:
 
         A claim that stays keeps the pods that name it, these keep their other claims, and each keeps its class.
         """
+        # Nearly all objects know nothing of old DRA.
+        if not any(map(self._is_undecided, self._objects.items)):
+            return
         named = {
             item.index: claims
             for item in self._objects.items
@@ -138,8 +141,7 @@ class _Migration:
         stuck = {
             each.index: ""
             for each in items.values()
-            if (is_claim(each) and is_classic(each) and self._is_kept(each))
-            or (each.index in named and any(it.code == "mig-parent-not-known" for it in each.remarks))
+            if self._is_kept_claim(each) or (each.index in named and _lacks_parent(each))
         }
         waiting = list(stuck)
         while waiting:
@@ -158,6 +160,13 @@ class _Migration:
         used = {str(claim_spec(each).get("resourceClassName")) for each in moved}
         for item in (items[index] for index in stuck if is_claim(items[index])):
             self._hold_class(item, used)
+
+    def _is_undecided(self, item: Item) -> bool:
+        """Check that somebody has to decide about an object, as far as its own remarks tell."""
+        return self._is_kept_claim(item) or _lacks_parent(item)
+
+    def _is_kept_claim(self, item: Item) -> bool:
+        return is_claim(item) and is_classic(item) and self._is_kept(item)
 
     def _is_kept(self, item: Item) -> bool:
         done = self._found.get(item.index)
@@ -226,6 +235,10 @@ class _Migration:
         if remarks or not untouched:
             kept = item.written if untouched else manifest
             self._found[item.index] = Migrated(manifest=kept, remarks=remarks, added=tuple(added))
+
+
+def _lacks_parent(item: Item) -> bool:
+    return any(each.code == "mig-parent-not-known" for each in item.remarks)
 
 
 def _tell_kept(why: str) -> str:

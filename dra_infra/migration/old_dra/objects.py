@@ -99,24 +99,23 @@ class Item:
 
     Attributes:
         manifest: The object with name and spec where its kind has them.
+        key: Its group, kind and name; texts that are missing are empty.
     """
 
     index: int
     written: Mapping[str, Any]
     remarks: Remarks = field(default_factory=Remarks, compare=False)
     manifest: Mapping[str, Any] = field(init=False)
+    key: Key = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         in_group = text(self.written.get("apiVersion")).startswith(f"{GROUP}/")
         manifest = in_place(self.written, self.remarks) if in_group else self.written
         object.__setattr__(self, "manifest", manifest)
-
-    @property
-    def key(self) -> Key:
-        """Its group, kind and name; texts that are missing are empty."""
-        group = text(self.manifest.get("apiVersion")).partition("/")[0]
-        metadata = mapping(self.manifest.get("metadata"))
-        return Key(group, text(self.manifest.get("kind")), text(metadata.get("name")))
+        group = text(manifest.get("apiVersion")).partition("/")[0]
+        metadata = mapping(manifest.get("metadata"))
+        key = Key(group, text(manifest.get("kind")), text(metadata.get("name")))
+        object.__setattr__(self, "key", key)
 
     @property
     def namespace(self) -> str:
