@@ -22,7 +22,7 @@ from dra_infra.kubernetes.cel.cost_functions import (
     scale,
 )
 from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.reads import ROOTS, Path, Size, append, size_at
+from dra_infra.kubernetes.cel.reads import ELSEWHERE, ROOTS, Path, Size, append, size_at
 from dra_infra.kubernetes.cel.tree import (
     DYN,
     Call,
@@ -205,7 +205,7 @@ class _Estimator(SizeTracker):
         if variable is not None:
             self._paths[node.id] = variable[0]
             return 1
-        self._paths[node.id] = ROOTS.get(node.name)
+        self._paths[node.id] = ROOTS.get(node.name, ELSEWHERE)
         return 2 if node.name.startswith("device.") else 1
 
     def select(self, node: Select) -> int:
@@ -215,9 +215,7 @@ class _Estimator(SizeTracker):
             return cost
         if self._types.get(operand.id, DYN).name not in _WITHOUT_FIELDS:
             cost += 1
-        path = self._path(operand)
-        if path is not None:
-            self._paths[node.id] = append(path, node.field)
+        self._paths[node.id] = append(self._path(operand), node.field)
         return cost
 
     def list_literal(self, node: ListLiteral) -> int:
@@ -295,8 +293,8 @@ class _Estimator(SizeTracker):
         for overload in self._references.get(node.id, ()):
             entries = self._entry_sizes(container)
             result = entries[2] if entries else None
-            path = self._path(container)
-            self._paths[node.id] = path and append(path, "@items" if overload == "index_list" else "@values")
+            step = "@items" if overload == "index_list" else "@values"
+            self._paths[node.id] = append(self._path(container), step)
             if result is None:
                 result = self._size(node)
         if result is not None:

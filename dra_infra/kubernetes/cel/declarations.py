@@ -299,7 +299,8 @@ def declarations(environment: Environment) -> Declarations:
         functions.setdefault(name, {}).setdefault(overload.id, overload)
     subject = _device(environment) if environment.policy is None else _admission(environment.policy)
     messages = {f"{_PROTOBUF}{name}": read_type(kind) for name, kind in _MESSAGES.items()}
-    registered = {name: CelType(name) for name in ("net.IP", "net.CIDR", "optional_type")}
+    registered = {name: CelType(name) for name in ("net.IP", "net.CIDR")}
+    registered["optional_type"] = CelType("optional_type", () if environment.minor <= _OPEN_TYPES else (DYN,))
     runtime = {name: read_type(kind) for name, kind in _NAMED.items()} | {
         "list": CelType("list", (DYN,)),
         "map": CelType("map", (DYN, DYN)),

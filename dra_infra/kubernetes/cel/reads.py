@@ -292,8 +292,16 @@ class PathOfFour:
         self.shorter = shorter
 
 
-Path: TypeAlias = Place | PathOfThree | PathOfFour | None
-"""None stands for all that is not part of a device."""
+class Elsewhere:
+    """A path that leads to no place of a device, whatever is appended to it."""
+
+    __slots__ = ()
+
+
+ELSEWHERE: Final = Elsewhere()
+
+Path: TypeAlias = Place | PathOfThree | PathOfFour | Elsewhere | None
+"""None stands for the empty path, which literals and results of calls have. A name that is appended to it is its first part."""
 
 
 def _map(size_of_key: int, value: Place, otherwise: Place | None = None) -> Place:
@@ -318,17 +326,18 @@ ROOTS: Final[dict[str, Path]] = {
 
 def append(path: Path, part: str) -> Path:
     """A path with one more part; none of more than four leads anywhere."""
-    if path is None or path.__class__ is PathOfFour:
-        return None
+    if path is None:
+        # The field `device` of any literal counts as the variable of that name.
+        return _DEVICE if part == "device" else ELSEWHERE
     if isinstance(path, PathOfThree):
         path.name = part
         return path.longer
     if isinstance(path, Place):
         place = path.step(part)
-        if path is _DEVICE or place is None:
-            return place
-        return PathOfThree(place)
-    return None
+        if place is None:
+            return ELSEWHERE
+        return place if path is _DEVICE else PathOfThree(place)
+    return ELSEWHERE
 
 
 def size_at(path: Path) -> Size | None:

@@ -34,12 +34,20 @@ _WORD: Final = re.compile(r"no viable alternative at input '.(true|false|null)'"
 _QUESTION: Final = re.compile(r"(Syntax error: .*)'\\u003F'(.*)")
 
 
+_NUL: Final = "\0"
+_CONTROLS: Final = tuple(chr(code) for code in range(1, 9))
+
 _GIVEN_UP: Final = re.compile(r"More than \d+ parse errors\.")
 """The engine ends at fewer errors than cel-go, and counts some that neither prints."""
 
 
 def find_syntax_errors(text: str) -> tuple[Diagnostic, ...]:
     """The syntax errors of a text that does not follow the grammar; none when the engine takes it, or gives up."""
+    # The engine's report ends at the first NUL. To the grammar all control characters but those of blanks are alike.
+    instead = next((each for each in _CONTROLS if each not in text), _NUL)
+    if _NUL in text and instead != _NUL:
+        errors = find_syntax_errors(text.replace(_NUL, instead))
+        return tuple(each._replace(message=each.message.replace(instead, _NUL)) for each in errors)
     try:
         _parser().compile(text, disable_check=True)
     except RuntimeError as error:

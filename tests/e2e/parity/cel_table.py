@@ -5,6 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 EXPRESSIONS: Final = (
+    # A field of a literal counts as the variable of its name.
+    '{"device": 1}.device == 1',
+    '{"device": "a"}.device == "a"',
+    '{"device": [1]}.device.map(x, x) == [1]',
+    '{"device": {"driver": "1"}}.device.driver == "1"',
+    'cel.bind(x, {"device": "a"}, x.device == "a")',
+    '[{"device": "a"}].all(x, x.device == "a")',
+    # NUL in a text, and outside of one.
+    '"a\\0\0"',
+    "true ?\0 true :\0 false",
+    'u"${\0"',
+    '\0\0 "b\0" \0',
+    '"x\0y" == 1',
+    # An escape of RE2 that Go has not, before and behind other faults.
+    r'"x".matches("\\C")',
+    r'"x".matches("\\C(?=")',
+    r'"x".matches("(?=\\C")',
+    r'"x".matches("[]a]\\C[][\\b]")',
+    r'"x".matches("a{2,1}\\C\\y")',
+    r'"x".matches("\\Q\\C")',
+    "string(optional_type)",
+    "[optional_type] == 1",
+    "type(optional.of(1)) == optional_type",
+    "(1 / 0) in []",
+    # Open brackets, over which both parsers give up.
+    "[" * 20,
+    f"{'(' * 5}={'(' * 21}",
     'device.`driver` == "a"',
     'device.attributes["a.b"].`s` == "x" && device.`driver` == `x`',
     "device.attributes.`a.b`.`s`.exists(x, x == 1",

@@ -18,6 +18,7 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
         *("<text>.contains(<text>)", "<text>.startsWith(<text>)", "<text>.endsWith(<text>)"),
         *("<text>.matches(<pattern>)", "<text>.matches(<text>)", "matches(<text>, <text>)"),
         *("<text> == <text>", "<text> != <text>", "<text> < <text>", "<int> <= <int>", "<list> == <list>"),
+        *('{"false": <bool>}[string(<int> in [])]', '{"device": <bool>}.device', "(1 / 0 in [])"),
         *("<int> in <list>", "(<bool> in [true])", "<list>.isSorted()", "[<text>, <text>].includes(<text>)"),
         *(
             "sets.contains(<list>, <list>)",
@@ -55,7 +56,12 @@ GRAMMAR: Final[dict[str, tuple[str, ...]]] = {
     "list": (
         *("<list>.map(v, v + <int>)", "<list>.filter(v, <bool>)", "(<list> + <list>)", "<list>.sort()"),
         *("<list>.sortBy(v, -v)", "<list>.distinct()", "<list>.reverse()", "<list>.slice(0, <int>)"),
-        *("[[<int>], <list>].flatten(1)", "[<int>, <int>]", "dyn(<list>)"),
+        *(
+            "[[<int>], <list>].flatten(<depth>)",
+            "[[<int>], <list>].flatten(1)",
+            "[<int>, <int>]",
+            "dyn(<list>)",
+        ),
     ),
 }
 
@@ -90,6 +96,8 @@ class CostGenerator:
                 return pick(("0", "1", "2", "5", "64"))
             case "list":
                 return pick(("[1, 2, 3]", "[0]", "lists.range(10)", "lists.range(100)", "[1, dyn(2)]"))
+            case "depth":
+                return pick(("-1", "-4", "0", "2", "64", str(2**62), str(2**63 - 1)))
             case "pattern":
                 return f'"{"b" * pick((1, 4, 40, 401))}"'
         return pick((f'"{pick("aé") * pick(LENGTHS)}"', "device.driver"))

@@ -31,6 +31,7 @@ Cost: TypeAlias = Callable[[list[Value], Value], int]
 _TRAVERSAL: Final = 0.1
 _PATTERN: Final = 0.25
 _LIST: Final = 10
+_UNSIGNED: Final = 2**64
 CEL_GO_29: Final = 37
 """First minor with cel-go 0.29; the others here have 0.26."""
 
@@ -136,11 +137,27 @@ _BY_FUNCTION: Final[dict[str, Cost]] = {
 
 
 def _new_list(factor: float, size: int) -> int:
-    return int(size * (factor if factor >= 0 else 1.0)) + 1 + _LIST
+    return int(size * factor) + 1 + _LIST
 
 
 def _flatten(arguments: list[Value], _result: Value) -> int:
-    return _new_list(float(arguments[1]) if len(arguments) == 2 else 1.0, size_of(arguments[0]))
+    depth = _depth(arguments)
+    cost = _unsigned(size_of(arguments[0]) * (depth if depth >= 0 else 1.0))
+    return min(cost + 1 + _LIST, _UNSIGNED - 1)
+
+
+def _flatten_before_29(arguments: list[Value], _result: Value) -> int:
+    # cel-go 0.26 has no bounds: the cost of a negative depth wraps around to a small or a huge one.
+    return (_unsigned(size_of(arguments[0]) * _depth(arguments)) + 1 + _LIST) % _UNSIGNED
+
+
+def _depth(arguments: list[Value]) -> float:
+    return float(arguments[1]) if len(arguments) == 2 else 1.0
+
+
+def _unsigned(number: float) -> int:
+    """Return a whole number of 64 bits as Go makes it on amd64: a negative one wraps, and one that is too large is 2**63."""
+    return int(number) % _UNSIGNED if number < _UNSIGNED else _UNSIGNED // 2
 
 
 def _comparing_all(place: int) -> Cost:
@@ -173,7 +190,6 @@ _TRACKERS: Final[dict[str, Cost]] = {
         ("list_slice", "lists_range", "list_reverse"),
         lambda _arguments, result: _new_list(1.0, size_of(result)),
     ),
-    **dict.fromkeys(("list_flatten", "list_flatten_int"), _flatten),
     "list_distinct": _comparing_all(0),
     **{f"list_{kind}_sort": _comparing_all(0) for kind in _LIST_TYPES},
     **{f"list_{kind}_sortByAssociatedKeys": _comparing_all(1) for kind in _LIST_TYPES},
@@ -235,6 +251,8 @@ def call_cost(function: str, overload: str, minor: int) -> Cost:
         overload: The only overload that the checker left; empty where it left several.
         minor: Of the server.
     """
+    if overload in ("list_flatten", "list_flatten_int"):
+        return _flatten if minor >= CEL_GO_29 else _flatten_before_29
     if overload in _TRACKERS:
         return _TRACKERS[overload]
     if function == "ip" and overload == "cidr_ip":

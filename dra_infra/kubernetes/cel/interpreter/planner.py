@@ -326,6 +326,9 @@ class Planner:
                 return all(map(self._is_constant, children(node)))
             case Call(function=function, args=(argument,), target=None) if function in CONVERSIONS:
                 return self._is_constant(argument)
+            case Call(function="@in", args=(_, ListLiteral(elements=()))):
+                # Nothing is in an empty list, and what is looked for is not evaluated (maybeOptimizeSetMembership).
+                return True
         return False
 
     def _plan(self, node: Node) -> Step:  # noqa: C901  (one case per kind of node)
@@ -341,6 +344,8 @@ class Planner:
                 return plan_select(self.plan(operand), field, test_only=test_only)
             case Call(function="_[_]", args=(operand, Const(value=str() as key))):
                 return plan_select(self.plan(operand), key, test_only=False)
+            case Call(function="@in", args=(_, ListLiteral(elements=()))):
+                return lambda _scope: False
             case Call():
                 return self._plan_call(node)
             case ListLiteral():

@@ -245,6 +245,22 @@ def test_what_is_no_token_is_quoted_as_it_is_written(expression: str, quoted: st
     assert f"token recognition error at: '{quoted}'\n" in check_expression(expression).detail
 
 
+@pytest.mark.parametrize(("text", "count"), [("true ?\0 true :\0 false", 2), ("1\0", 1), ('"a\\0\0"', 3)])
+def test_a_nul_ends_no_report(text: str, count: int):
+    errors = check_expression(text).errors
+    assert len(errors) == count
+    assert any("\0" in each.message for each in errors)
+
+
+def test_the_type_of_optionals_is_named_with_what_it_holds_since_the_newest_minor():
+    told = {
+        minor: str(check_expression("string(optional_type)", environment=Environment(minor)).errors)
+        for minor in (36, 37)
+    }
+    assert "(type(optional_type(dyn)))" in told[37]
+    assert "(type(optional_type))" in told[36]
+
+
 def test_what_is_in_a_wrapper_is_what_a_clause_takes():
     assert not check_expression('"%d".format([google.protobuf.Int32Value{value: 1}]) == "1"').errors
     wrong = check_expression('"%d".format([google.protobuf.StringValue{value: "a"}]) == "1"')
