@@ -156,7 +156,7 @@ def _not_decided(item: ProgramObject) -> Problem | None:
     if not reasons:
         return None
     return Problem(
-        path=item.component or str(item.ref),
+        path=str(item.component or item.ref),
         code="object-not-complete",
         message=f"{' and '.join(reasons)}: what the rules say of that is not decided",
         hint="write plain values where you can",

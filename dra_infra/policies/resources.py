@@ -12,7 +12,14 @@ from dra_infra.program.monitor import is_object, is_of_kubernetes
 from dra_infra.program.project import driver_of, gates_of, minor_of
 from dra_infra.program.surroundings import fields_to_plain
 from dra_infra.program.synth import complete_manifest
-from dra_infra.program_objects import DEFAULT_PROVIDER, NOT_EXPANDED, NotSeen, Program, ProgramObject
+from dra_infra.program_objects import (
+    DEFAULT_PROVIDER,
+    NOT_EXPANDED,
+    ComponentRef,
+    NotSeen,
+    Program,
+    ProgramObject,
+)
 
 _OURS: Final = "dra-infra:index:"
 _MADE_BY_ENGINE: Final = f"{DEFAULT_PROVIDER}_"
@@ -108,16 +115,16 @@ def read_program(
     )
 
 
-def _component_of(resource: Resource, known: Mapping[str, Resource]) -> str:
-    """Return the component of dra-infra that made a resource, `GpuClaim("a")`; empty for the user's own."""
+def _component_of(resource: Resource, known: Mapping[str, Resource]) -> ComponentRef | None:
+    """Return the component of dra-infra that made a resource; None for the user's own."""
     parent = known.get(resource.parent)
     while parent is not None:
         if parent.type.startswith(_OURS):
-            return f'{parent.type.removeprefix(_OURS)}("{parent.name}")'
+            return ComponentRef(parent.type.removeprefix(_OURS), parent.name)
         parent = known.get(parent.parent)
-    return ""
+    return None
 
 
 def names_of_objects(program: Program) -> dict[str, str]:
     """Return the URN of each object by the name with which paths of its problems begin."""
-    return {each.component or str(each.ref): each.urn for each in program.objects}
+    return {str(each.component or each.ref): each.urn for each in program.objects}
