@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 
 EXPORTED: Final = frozenset({"exported-object", "status-cleared"})
 """Codes of what the server itself wrote into an object."""
@@ -22,7 +23,7 @@ _WITH_STATUS: Final = ("DeviceTaintRule", "ResourceClaim")
 def advise_exported(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the server wrote into an object, and refuses or clears in a create: codes `exported-object`, `status-cleared`."""
     version = mapping(manifest.get("metadata")).get("resourceVersion")
-    if isinstance(version, str) and not is_marker(version) and version.isdigit() and int(version) > 0:
+    if isinstance(version, str) and not is_placeholder(version) and version.isdigit() and int(version) > 0:
         yield Problem(
             path="metadata.resourceVersion",
             code="exported-object",

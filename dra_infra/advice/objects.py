@@ -41,8 +41,9 @@ from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
 from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
 from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
@@ -62,7 +63,7 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 def is_told(error: FieldError) -> bool:
     """True when *error* is about a value that is known."""
-    return not is_marker(error.value)
+    return not is_placeholder(error.value)
 
 
 def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any] | None:
@@ -77,7 +78,7 @@ def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[s
         try:
             for step in steps:
                 holder = holder[step]
-            if not is_marker(holder[last]):
+            if not is_placeholder(holder[last]):
                 return None
             holder[last] = None
         except (KeyError, IndexError, TypeError):

@@ -15,9 +15,10 @@ from typing import Any, Final, TypeAlias
 from dra_infra.advice.kueue_configuration import read_class_mappings
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import is_label_key
+from dra_infra.kubernetes.api.placeholders import is_placeholder, plain_text
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import DEVICES, claim_devices, read_hard
 from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
@@ -123,7 +124,7 @@ def _of_account(
     there = _find(known, "ClusterQueue").get(name)
     amounts = _amounts_of(there or {})
     others = "ClusterQueue" if local else "LocalQueue"
-    if there is None and others in known and not any(map(is_marker, (namespace, queue, name))):
+    if there is None and others in known and not any(map(is_placeholder, (namespace, queue, name))):
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
         hint = f"write {QUEUE_LABEL}: {min(queues)}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
@@ -250,7 +251,7 @@ def _of_template(
             )
         elif (
             mapped is not None
-            and not is_marker(name := str(exactly.get("deviceClassName")))
+            and not is_placeholder(name := str(exactly.get("deviceClassName")))
             and name not in mapped
         ):
             yield _refusal(

@@ -18,7 +18,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.manifests import is_name_made_up, value_at
+from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
@@ -36,6 +36,7 @@ from dra_infra.kubernetes.scheduler.pod_resources import (
     show_amount,
 )
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
+from dra_infra.markers import is_name_made_up
 
 Manifest = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from dra_infra.kubernetes.api.defaults import claim_with_defaults
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
 from dra_infra.kubernetes.api.dropping import drop_from_claim
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, is_marker
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder, is_placeholder
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
@@ -34,6 +34,7 @@ from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencie
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ExtendedDemand
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.markers import marker_kind
 from dra_infra.placement.placement import Reason
 
 API_VERSION = "resource.k8s.io/v1"
@@ -297,7 +298,7 @@ class Workload:
 def find_unknown(value: Any, path: str) -> list[str]:
     """Paths of values below *path* that are only known after `pulumi up`, in the order written."""
     if isinstance(value, str):
-        return [path] if is_marker(value) else []
+        return [path] if is_placeholder(value) else []
     if isinstance(value, Mapping):
         return [
             found for key, item in value.items() for found in find_unknown(item, f"{path}.{key}".lstrip("."))
@@ -366,7 +367,12 @@ def _stands_for_class(name: object, classes: Container[str]) -> bool:
 
     A secret name and the marker of all values that are not known may mean any class.
     """
-    return isinstance(name, Marker) and name.kind == "unknown" and name != UNKNOWN and name in classes
+    return (
+        isinstance(name, Placeholder)
+        and marker_kind(name) == "unknown"
+        and name != UNKNOWN
+        and name in classes
+    )
 
 
 def without_known_classes(value: Any, classes: Container[str]) -> Any:

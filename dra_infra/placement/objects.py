@@ -12,16 +12,9 @@ from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import (
-    UNKNOWN,
-    find_all,
-    is_marker,
-    mapping,
-    mappings,
-    plain_text,
-    value_at,
-)
+from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder, plain_text
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import (
@@ -161,7 +154,7 @@ class ProgramObjects:
         namespace = namespace or "default"
         found = self._claims.get((kind, name), [])
         exact = [each for each in found if each[0].namespace == namespace]
-        loose = [each for each in found if is_marker(each[0].namespace) or is_marker(namespace)]
+        loose = [each for each in found if is_placeholder(each[0].namespace) or is_placeholder(namespace)]
         chosen = exact or (loose if len(loose) == 1 else [])
         if not chosen:
             return None
@@ -227,13 +220,13 @@ def _name_unknown_namespaces(objects: ProgramObjects, workloads: Sequence[Worklo
     """Yield a note for each workload that quotas and LimitRanges may be about, because its namespace is known later."""
     if any(each.get("kind") in ("LimitRange", "ResourceQuota") for each in objects.policies):
         for each in workloads:
-            if is_marker(each.owner.namespace):
+            if is_placeholder(each.owner.namespace):
                 yield f"{each.owner}: its namespace is only known after `pulumi up`, so no quota and no LimitRange is counted for it"
 
 
 def _name_quotas_of_unknown_classes(objects: ProgramObjects, namespaces: Sequence[str]) -> Iterator[str]:
     """Yield a note for each quota of a class that is not in the input, where one of the program has a name that is known later."""
-    if not any(map(is_marker, objects.classes)):
+    if not any(map(is_placeholder, objects.classes)):
         return
     known = {key for name in objects.classes for key in quota_keys(plain_text(name))}
     for manifest in objects.policies:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, mapping, mappings, value_at
+from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
@@ -371,7 +372,7 @@ def _names_known_claim(entry: Any, template: PodTemplate, objects: ProgramObject
     for field_name, kind in _KINDS.items():
         name = mapping(entry).get(field_name)
         # The marker of all values that are not known names no object.
-        if not isinstance(name, Marker) or name == UNKNOWN:
+        if not isinstance(name, Placeholder) or name == UNKNOWN:
             continue
         if objects.find_claim(kind, name, template.owner.namespace) is not None:
             return True

@@ -21,8 +21,8 @@ from dra_infra.components.report import (
     targets_of_run,
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
@@ -270,7 +270,7 @@ def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
     """Yield a problem for each object of a cluster that an earlier resource makes too: its create is refused."""
     first: dict[tuple[str, ...], ProgramObject] = {}
     for each in objects:
-        is_known = each.has_known_name and not is_marker(each.ref.namespace)
+        is_known = each.has_known_name and not is_placeholder(each.ref.namespace)
         # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
         if not is_known or each.urn.split("::", 3)[2].endswith(f":{each.ref.kind}Patch"):
             continue

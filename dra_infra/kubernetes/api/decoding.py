@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import NEWEST, is_known
 from dra_infra.kubernetes.api.go_time import check_time
-from dra_infra.kubernetes.api.manifests import as_marked
+from dra_infra.kubernetes.api.placeholders import as_placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.kubernetes.api.record import (
     FieldShape,
@@ -187,7 +187,7 @@ def _text(text: str) -> str:
     # JSON can spell half of a surrogate pair; Go puts U+FFFD in its place.
     if text.isascii():
         return text
-    return as_marked(text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return as_placeholder(text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 GROUP: Final = "resource.k8s.io"

@@ -41,7 +41,7 @@ from pydantic_core import CoreSchema, core_schema
 from dra_infra.kubernetes.api.gates import ANY, is_known
 from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.go_time import canonical_time, check_time
-from dra_infra.kubernetes.api.manifests import Marker
+from dra_infra.kubernetes.api.placeholders import Placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
 
@@ -94,7 +94,7 @@ class _MarkersStay:
         # Ordinary texts, nearly all there are, match the first choice exactly, and the second is not looked at.
         text = handler(source)
         text_or_marker = core_schema.union_schema(
-            [text, core_schema.is_instance_schema(Marker)], custom_error_type="string_type"
+            [text, core_schema.is_instance_schema(Placeholder)], custom_error_type="string_type"
         )
         # Pydantic fails where it looks for an object of Python in JSON.
         return core_schema.json_or_python_schema(

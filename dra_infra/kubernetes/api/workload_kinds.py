@@ -10,17 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
-from dra_infra.kubernetes.api.manifests import (
-    UNKNOWN,
-    FieldPath,
-    find_all,
-    is_marker,
-    mapping,
-    mappings,
-    name_of,
-    value_at,
-)
+from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, name_of, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
 
 Steps = tuple[str, ...]
 """Keys from the object down to a field. `*` stands for every item of a list or every value of a map."""
@@ -290,7 +282,7 @@ class WorkloadKind:
                     uncounted=tuple(
                         show_steps(at)
                         for each in counted
-                        if is_marker(value_at(manifest, *(at := _bind(each.at, stars))))
+                        if is_placeholder(value_at(manifest, *(at := _bind(each.at, stars))))
                     ),
                     malformed=tuple(
                         show_steps(at)
@@ -418,7 +410,7 @@ _COUNTS: Final = ("completions", "parallelism", "replicas")
 
 def _is_count(value: Any) -> bool:
     """True for a number of pods that a server takes, for nothing, and for what is not known."""
-    if value is None or is_marker(value):
+    if value is None or is_placeholder(value):
         return True
     is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
     return is_whole and 0 <= value < 2**31

@@ -20,9 +20,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.names import LABEL_LENGTH, label_key
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
 
@@ -414,10 +415,10 @@ def _find_unread(quota: Mapping[str, Any]) -> Iterator[str]:
     if spec.get("scopes") or spec.get("scopeSelector"):
         yield "scopes"
     hard = spec.get("hard")
-    if is_marker(hard):
+    if is_placeholder(hard):
         yield "spec.hard"
     yield from (
         str(key)
         for key, amount in mapping(hard).items()
-        if str(key).startswith("limits.") or is_marker(amount)
+        if str(key).startswith("limits.") or is_placeholder(amount)
     )
