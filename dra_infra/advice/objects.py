@@ -1,6 +1,6 @@
 """All rules over a set of objects, on every release of the target.
 
-A program's objects have markers (`kubernetes.api.manifests.Marker`) in the place of values that are secret or only known
+A program's objects have markers (`dra_infra.markers`) in the place of values that are secret or only known
 after `pulumi up`. A marker breaks no rule. As a text it may be any text, so findings about it are left out; as a number or a
 mapping it may be any of those, so the field is left out.
 """

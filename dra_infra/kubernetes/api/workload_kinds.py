@@ -264,7 +264,7 @@ class WorkloadKind:
                 spec = holder if part.is_spec else holder.get("spec")
                 if part.composed:
                     spec, places = part.compose(manifest, stars)
-                # Any part may be the marker of an unknown or secret value instead of a mapping.
+                # Any part may be a placeholder instead of a mapping.
                 if not isinstance(spec, Mapping) or (part.composed and not spec):
                     continue
                 written = {} if part.is_spec else mapping(mapping(holder.get("metadata")).get("labels"))

@@ -61,7 +61,7 @@ class FieldError:
         rule: Key of the rule in `rules.RULES`.
         path: Field path as the server writes it.
         kind: The server's kind.
-        value: The bad value as the server prints it, a marker where it is one; empty for kinds that print none.
+        value: The bad value as the server prints it, a placeholder where it is one; empty for kinds that print none.
         detail: The server's text behind it; may be empty.
         origin: What the server's two engines (hand-written and generated rules) know the rule by, when both have it.
         covered: Whether the generated engine's finding of the same kind, path and origin replaces this one.

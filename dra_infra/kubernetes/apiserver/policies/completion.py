@@ -28,7 +28,7 @@ Data = Any
 """Plain JSON data with `NotKnown` in the place of values."""
 
 _CHECKED_LATER: Final = "is written without a value, and whether the server keeps it is not known here"
-_AFTER_UP: Final = "is only known after `pulumi up`"
+_NOT_KNOWN: Final = "is not known here"
 
 _KEPT: Final = frozenset(
     {
@@ -79,7 +79,7 @@ def prune(data: Any, name: str = "") -> Data:
     if isinstance(data, list):
         return [prune(item) for item in data]
     if is_placeholder(data) or holds_placeholder(data):
-        return NotKnown(f"{name} {_AFTER_UP}")
+        return NotKnown(f"{name} {_NOT_KNOWN}")
     if name in _QUANTITIES:
         return _amount(data)
     if not data and data is not None and name not in _KEPT and name not in _DROPPED:
