@@ -15,7 +15,7 @@ from dra_infra.output.wording import join_words, shorten
 from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
+    from dra_infra.fleet import Fleet
     from dra_infra.program_objects import Program
     from dra_infra.target import ClusterTarget
 

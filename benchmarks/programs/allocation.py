@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from dra_infra.catalog import load_fleet
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.cel.device_view import DeviceView
@@ -24,7 +25,6 @@ from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget
 

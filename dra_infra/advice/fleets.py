@@ -18,6 +18,7 @@ from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.decoding import can_decode, decode
 from dra_infra.kubernetes.api.dropping import drop_from_slice
 from dra_infra.kubernetes.api.gates import Release
@@ -32,7 +33,6 @@ from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.cel.device_view import DeviceView
 from dra_infra.kubernetes.cel.environment import Environment
 from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.output.wording import join_words
 from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 

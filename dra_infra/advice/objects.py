@@ -56,7 +56,7 @@ from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
+    from dra_infra.fleet import Fleet
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 

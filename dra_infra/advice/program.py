@@ -17,8 +17,8 @@ from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
+    from dra_infra.fleet import Fleet
     from dra_infra.kubernetes.api.device_class import DeviceClass
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
 
 
 def check_program(

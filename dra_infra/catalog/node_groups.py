@@ -14,6 +14,7 @@ from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import systems
 from dra_infra.catalog.machines import node_kinds
 from dra_infra.catalog.records import FleetKind
+from dra_infra.kubernetes.api.nodes import NodeTaint
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
@@ -23,7 +24,6 @@ from dra_infra.kubernetes.api.resource_slice import (
     DeviceAttribute,
     DeviceCapacity,
 )
-from dra_infra.kubernetes.scheduler.fleet import NodeTaint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,6 +35,7 @@ from dra_infra.kubernetes.api.device_class import (
     DeviceSelector,
 )
 from dra_infra.kubernetes.api.metadata import ObjectMeta
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.kubernetes.api.resource_slice import (
     CapacityRequestPolicy,
@@ -48,7 +49,6 @@ from dra_infra.kubernetes.api.resource_slice import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 COMPUTE_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
 DRANET: Final = "dra.net"

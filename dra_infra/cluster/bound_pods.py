@@ -18,8 +18,8 @@ from dra_infra.explanation.asking import ClusterContext, read_allocation
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.output.wording import compress_names, join_words
 
 Manifest = Mapping[str, Any]

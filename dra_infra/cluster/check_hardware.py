@@ -19,7 +19,7 @@ from dra_infra.cluster.nvidia import DOMAIN_DRIVER, GPU_DRIVER, drivers_of, has_
 from dra_infra.cutover.sides import find_twice, is_of_plugin
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
+from dra_infra.kubernetes.api.nodes import Node, NodeTaint
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.output.wording import count_of
 

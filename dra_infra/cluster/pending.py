@@ -28,11 +28,11 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import read_shape

@@ -15,12 +15,13 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.estate import Estate, Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import LabelSelector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 from dra_infra.kubernetes.scheduler.placed_pods import Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests

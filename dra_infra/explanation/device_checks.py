@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.explanation.shares import refuse_share
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.scheduler.allocator.capacity import fits
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, claimed_counts
@@ -27,7 +28,6 @@ from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True)

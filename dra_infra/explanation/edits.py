@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from dra_infra.explanation.question import Holder, Leaf, Question
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceConstraint,
     DeviceSubRequest,
@@ -23,7 +24,6 @@ from dra_infra.kubernetes.api.resource_claim import (
     ResourceClaim,
 )
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

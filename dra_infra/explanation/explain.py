@@ -28,12 +28,12 @@ from dra_infra.explanation.records import (
 )
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Outcome
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 def find_error(question: Question, placed: Placed) -> AttemptError:

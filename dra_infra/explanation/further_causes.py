@@ -24,10 +24,10 @@ from dra_infra.explanation.question import Leaf, Question, name_claims
 from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, UNUSABLE_POOL, Progress
 from dra_infra.explanation.shortages import Choice, Counting, Shortage
 from dra_infra.kubernetes.api.device_class import DRIVER, drivers_of
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 _USED = CHECKED + Stage.USED
 

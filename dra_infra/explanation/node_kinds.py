@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from dra_infra.explanation.question import Question
 from dra_infra.kubernetes.api.device_class import expressions_of
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute, values
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,11 @@ from dra_infra.explanation.records import (
     Step,
 )
 from dra_infra.explanation.shares import describe_left
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Key
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 _HELD_BY: Final = 8
 """Claims that are named at most."""

@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
+from dra_infra.fleet import Fleet, NodePool, SharedLimit, whole_of
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, SharedLimit, whole_of
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import show_amount
 from dra_infra.output.wording import join_words

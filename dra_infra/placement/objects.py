@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
@@ -27,7 +28,6 @@ from dra_infra.kubernetes.apiserver.admission import (
     read_hard,
 )
 from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand

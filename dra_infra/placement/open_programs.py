@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.manifests import value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace
 from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.kubernetes.apiserver.admission import is_extended_key
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.placement.cluster import Cluster, newest_release

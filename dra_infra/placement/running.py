@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
@@ -27,10 +28,10 @@ from dra_infra.kubernetes.apiserver.admission import (
 )
 from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
 from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
-from dra_infra.kubernetes.scheduler.fleet import Fleet, with_taint_rules
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Share, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
+from dra_infra.kubernetes.scheduler.taint_rules import with_taint_rules
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 

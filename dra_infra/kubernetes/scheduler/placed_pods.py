@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.pod_shapes import HostPort, PodShape
 from dra_infra.kubernetes.scheduler.pod_topology import (
     AffinityRecord,

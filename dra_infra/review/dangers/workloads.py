@@ -13,7 +13,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, Eviction, find_evictions
-from dra_infra.kubernetes.scheduler.fleet import GATE
+from dra_infra.kubernetes.scheduler.taint_rules import GATE
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.program_objects import get_field

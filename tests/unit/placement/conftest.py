@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node, NodeTaint
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.placement.scheduling import place
 
 DRIVER = "gpu.example.com"

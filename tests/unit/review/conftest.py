@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from dra_infra.errors import Place
+from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
+from dra_infra.kubernetes.api.nodes import Node, NodeTaint
 from dra_infra.kubernetes.api.resource_slice import (
     Device,
     DeviceAttribute,
@@ -18,7 +20,6 @@ from dra_infra.kubernetes.api.resource_slice import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.placement.placement import (
     DeviceChoice,
     JointVerdict,

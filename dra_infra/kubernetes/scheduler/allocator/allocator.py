@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import (
     AllocationResult,
     DeviceAllocationConfiguration,
@@ -51,7 +52,6 @@ from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant, choose_variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 SHARE = "share"
 """In place of the random id of a share."""

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from dra_infra.kubernetes.api.device_class import DeviceSelector
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
@@ -24,7 +25,6 @@ from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
 from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 class Matching:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, has_binding_conditions, pool_of
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 CounterSets = Mapping[str, Mapping[str, int]]
 """Nanos by counter by counter set."""

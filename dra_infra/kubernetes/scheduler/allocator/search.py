@@ -17,6 +17,7 @@ from typing import Final
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
 from dra_infra.kubernetes.scheduler.allocator.constraints import build_constraints
@@ -36,7 +37,6 @@ from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

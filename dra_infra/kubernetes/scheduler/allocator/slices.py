@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import Device, NodeSelector, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published, published_devices
 from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 def pool_of(slice_: ResourceSlice) -> PoolID:

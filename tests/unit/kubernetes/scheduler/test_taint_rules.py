@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import with_taint_rules
+from dra_infra.kubernetes.scheduler.taint_rules import with_taint_rules
 from dra_infra.target import ClusterTarget
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
@@ -13,7 +14,6 @@ from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, DeviceID, Failed
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 from tests.unit.kubernetes.scheduler.allocator.cases import Case
 
 
