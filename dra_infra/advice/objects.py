@@ -46,7 +46,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, PodTemplate
 from dra_infra.kubernetes.apiserver.configurations import environment_of
 from dra_infra.kubernetes.apiserver.field_errors import FieldError, Judged
 from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
@@ -371,7 +371,7 @@ def _check_holder(
 ) -> Iterator[Problem]:
     """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
     templates = list(find_pod_templates(manifest))
-    if BUILT_IN.find(manifest):
+    if BUILT_IN_KINDS.find(manifest):
         yield from _check_counts(manifest, templates, releases[-1])
     if any(has_claim_parts(each.spec) for each in templates):
         yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])

@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.kubernetes.api.placeholders import is_placeholder, plain_text
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import DEVICES, claim_devices, read_hard
-from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests, show_amount
 
 HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
@@ -210,7 +210,7 @@ def _of_containers(pods: PodTemplate, covered: Collection[str]) -> Iterator[Prob
         for number, container in enumerate(mappings(pods.spec.get(kind))):
             # Of such a resource the server wants a limit, and takes it for the request.
             for name in map(str, mapping(value_at(container, "resources", "limits"))):
-                if name.startswith(OF_CLASS) and name not in covered and is_label_key(name):
+                if name.startswith(CLASS_RESOURCE_PREFIX) and name not in covered and is_label_key(name):
                     yield _refusal(
                         pods.at(f"{kind}[{number}].resources.limits[{name}]"),
                         f"{pods.owner} goes to a queue of Kueue, which takes {name} for a resource of its own and not for "

@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX
 from dra_infra.placement.placement import (
     REFUSED,
     Growth,
@@ -123,7 +123,7 @@ class Needs:
             if ref.kind in CLAIM_KINDS:
                 self._classes_of[ref] = sorted(set(_find_classes(manifest.get("spec"))))
             elif ref.kind == "DeviceClass":
-                self._class_serving[f"{OF_CLASS}{ref.name}"] = ref.name
+                self._class_serving[f"{CLASS_RESOURCE_PREFIX}{ref.name}"] = ref.name
                 if resource := value_at(manifest, "spec", "extendedResourceName"):
                     self._class_serving[str(resource)] = ref.name
             elif ref.kind == "ComputeDomain" and ref in refused and (made := channel_template(manifest)):

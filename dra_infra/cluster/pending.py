@@ -31,7 +31,7 @@ from dra_infra.kubernetes.api.metadata import ObjectRef
 from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, PodClaimEntry
 from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
@@ -337,7 +337,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         return SubjectQuestion(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
-    template = next(BUILT_IN.find_pod_templates(pod), None)
+    template = next(BUILT_IN_KINDS.find_pod_templates(pod), None)
     if template is None:
         malformed = Problem(path=str(ref), code="object-malformed", message="it has no spec")
         return SubjectQuestion(subject=str(ref), causes=(*words, malformed))
@@ -377,7 +377,7 @@ def _find_on_node(
 ) -> Iterator[Problem]:
     """Yield what keeps a pod that has its node from running there."""
     own = _Claims(pod, ref, around.release, seen)
-    template = next(BUILT_IN.find_pod_templates(pod), None)
+    template = next(BUILT_IN_KINDS.find_pod_templates(pod), None)
     for entry in template.claims if template is not None else ():
         own.read(entry)
     yield from own.causes

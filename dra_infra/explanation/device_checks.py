@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.explanation.shares import refuse_share
 from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.scheduler.allocator.capacity import fits
+from dra_infra.kubernetes.scheduler.allocator.capacity import fits_capacity
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, claimed_counts
 from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import is_tried
 from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
@@ -156,7 +156,7 @@ class DeviceChecks:
         # Each node sums up counters anew: it may look at pools that no attempt comes to.
         self._now = cluster.allocator.with_state(cluster.state).look(node, declared=declared)
         self._free = cluster.allocator.with_state(AllocatedState()).look(node, declared=declared)
-        self._known: dict[Key, tuple[CheckResult, ...]] = {}
+        self._known: dict[RequestKey, tuple[CheckResult, ...]] = {}
 
     def check_all(self, leaf: Leaf) -> tuple[CheckResult, ...]:
         """The first thing that keeps each of `devices` from a request."""
@@ -257,7 +257,7 @@ class DeviceChecks:
             if name not in capacities:
                 return f"{name} is absent"
         for name, amount in wanted.capacity.items():
-            if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
+            if not fits_capacity({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
                 return refuse_share(name, amount, capacities[name], self._variant)
         return "what a request takes by default does not fit the device"
 

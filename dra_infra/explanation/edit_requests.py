@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.device_class import drivers_of
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import CapacityRequirements
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, leaves
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, request_leaves
 
 _CLASSES: Final = 6
 """Other classes that are tried."""
@@ -164,7 +164,7 @@ def other_classes(
     """With another class of the cluster, those with the most similar names first."""
     asked = question.claims[claim]
     chosen = (asked.claim.spec.devices.requests or ())[request]
-    wanted = leaves(chosen)[sub].device_class_name
+    wanted = request_leaves(chosen)[sub].device_class_name
     classes = question.cluster.classes
     # The devices of another driver are another thing.
     drivers = drivers_of(classes[wanted]) if wanted in classes else set()
@@ -175,7 +175,7 @@ def other_classes(
     ]
     names.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, wanted).ratio(), name))
     below = f"firstAvailable[{sub}]" if chosen.first_available else "exactly"
-    key = Key(claim, request, sub)
+    key = RequestKey(claim, request, sub)
     yield [
         Edit(
             kind="other-class",

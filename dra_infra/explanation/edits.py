@@ -23,7 +23,7 @@ from dra_infra.kubernetes.api.resource_claim import (
     ExactDeviceRequest,
     ResourceClaim,
 )
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +61,7 @@ def field_of(question: Question, leaf: Leaf, below: str) -> str:
     return f"{asked.name}: {asked.path}.{leaf.path}.{below}"
 
 
-def change_leaf(question: Question, key: Key, **values: Any) -> Question:
+def change_leaf(question: Question, key: RequestKey, **values: Any) -> Question:
     """The question with other values in one request, or in one entry of a prioritized list."""
     claim = question.asked[key.claim]
     requests = list(claim.spec.devices.requests or ())
@@ -75,7 +75,7 @@ def change_leaf(question: Question, key: Key, **values: Any) -> Question:
     return question.with_claim(key.claim, _with_devices(claim, requests=requests))
 
 
-def leaf_at(question: Question, key: Key) -> ExactDeviceRequest | DeviceSubRequest:
+def leaf_at(question: Question, key: RequestKey) -> ExactDeviceRequest | DeviceSubRequest:
     """The request, or alternative, with this key."""
     request = (question.asked[key.claim].spec.devices.requests or ())[key.request]
     if request.first_available:

@@ -12,7 +12,7 @@ from dra_infra.explanation.question import Question
 from dra_infra.kubernetes.api.device_class import expressions_of
 from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute, values
+from dra_infra.kubernetes.scheduler.allocator.constraints import attribute_values, static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds
@@ -123,5 +123,5 @@ class _Reader:
 
     def shared(self, published: Published, name: str) -> int:
         attribute = static_attribute(published, name)
-        content = None if attribute is None else values(attribute)
+        content = None if attribute is None else attribute_values(attribute)
         return -1 if content is None else self.numbers.setdefault((name, content), len(self.numbers))

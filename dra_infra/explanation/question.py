@@ -17,7 +17,13 @@ from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceCl
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted, check_features, describe, leaves
+from dra_infra.kubernetes.scheduler.allocator.requests import (
+    RequestKey,
+    Wanted,
+    check_features,
+    describe_request,
+    request_leaves,
+)
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
@@ -218,7 +224,7 @@ class Leaf:
         path: Its field below `spec` of the claim.
     """
 
-    key: Key
+    key: RequestKey
     wanted: Wanted
     claim_name: str
     path: str
@@ -259,9 +265,11 @@ def read_requests(
             check_features(claim, request, cluster.variant)
             path = f"devices.requests[{position}]"
             entries = []
-            for sub, leaf in enumerate(leaves(request)):
-                wanted = describe(claim, request, leaf, cluster.classes, cluster.variant)
+            for sub, leaf in enumerate(request_leaves(request)):
+                wanted = describe_request(claim, request, leaf, cluster.classes, cluster.variant)
                 below = f"firstAvailable[{sub}]" if request.first_available else "exactly"
-                entries.append(Leaf(Key(number, position, sub), wanted, called[number], f"{path}.{below}"))
+                entries.append(
+                    Leaf(RequestKey(number, position, sub), wanted, called[number], f"{path}.{below}")
+                )
             found.append(tuple(entries))
     return found

@@ -14,7 +14,7 @@ from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, values
+from dra_infra.kubernetes.scheduler.allocator.constraints import attribute_values, scalar_value
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching
@@ -342,9 +342,9 @@ class Counting:
             if attribute is None:
                 continue
             if self._variant.features.list_attributes:
-                several = values(attribute)
+                several = attribute_values(attribute)
                 found |= {f"{several[0]} {each}" for each in several[1]} if several else set()
-            elif (single := scalar(attribute)) is not None:
+            elif (single := scalar_value(attribute)) is not None:
                 found.add(f"{single[0]} {single[1]}")
             else:
                 # Of a type that nothing can be compared with: good for one device.

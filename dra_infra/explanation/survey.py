@@ -41,7 +41,7 @@ from dra_infra.explanation.shares import describe_left
 from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
 from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
 
 _HELD_BY: Final = 8
@@ -251,7 +251,7 @@ class Survey:
             for (_, published), result in zip(checks.devices, checks.check_all(leaf), strict=True)
         ]
 
-    def _look(self, node: Node, ends: Mapping[Key, Sequence[Progress]]) -> None:
+    def _look(self, node: Node, ends: Mapping[RequestKey, Sequence[Progress]]) -> None:
         cluster = self._question.cluster
         for trouble in find_unusable_pools(cluster, node):
             for each in trouble.devices:

@@ -34,7 +34,7 @@ from dra_infra.kubernetes.api.resource_claim import (
 )
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits_capacity
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import (
     Allocated,
@@ -44,7 +44,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import (
     Published,
 )
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes
+from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes_selectors
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, choose_variant
@@ -182,8 +182,10 @@ class Cluster:
         requested = leaf.capacity.requests if leaf.capacity else None
         try:
             for device in (each for pool in pools for each in (*pool.devices, *pool.elsewhere)):
-                if passes(selectors, "", device, self._evaluator, self._variant) and consumes:
-                    fits(requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant)
+                if passes_selectors(selectors, "", device, self._evaluator, self._variant) and consumes:
+                    fits_capacity(
+                        requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant
+                    )
         except (AllocationError, CapacityError):
             return True
         return False

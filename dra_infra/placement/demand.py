@@ -31,7 +31,7 @@ from dra_infra.kubernetes.api.versions import convert
 from dra_infra.kubernetes.api.workload_kinds import Gang
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ExtendedDemand
+from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_CLAIM_ENTRY, ExtendedDemand
 from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
 from dra_infra.markers import marker_kind
@@ -167,7 +167,7 @@ class ExtendedClaim:
         node_name: object = None,
     ) -> None:
         self.demand = demand
-        self._ref = ObjectRef(kind="ResourceClaim", name=CLAIM_ENTRY, namespace=namespace)
+        self._ref = ObjectRef(kind="ResourceClaim", name=EXTENDED_CLAIM_ENTRY, namespace=namespace)
         self._classes = classes
         self._has_claims = has_claims
         self._node_name = node_name
@@ -204,7 +204,7 @@ class ExtendedClaim:
         demand = read_demand(manifest, self._ref, self._classes, self.demand.served.release)
         if isinstance(demand, Undecided):
             return demand
-        return Entry(name=CLAIM_ENTRY, object=self._ref, demand=demand, shared=False)
+        return Entry(name=EXTENDED_CLAIM_ENTRY, object=self._ref, demand=demand, shared=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     quota_keys,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
+from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_RESOURCES_GATE, ServedResources
 from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
@@ -103,7 +103,7 @@ class ProgramObjects:
 
     def count_claim(self, spec: Any) -> Use:
         """Count what one claim uses of quotas."""
-        return count_claim(spec, self.extended_names, bridged=self.release.enabled(GATE))
+        return count_claim(spec, self.extended_names, bridged=self.release.enabled(EXTENDED_RESOURCES_GATE))
 
     @property
     def readable_classes(self) -> dict[str, DeviceClass]:

@@ -27,8 +27,11 @@ from dra_infra.kubernetes.apiserver.admission import (
     count_pod,
 )
 from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Share, Taken
+from dra_infra.kubernetes.scheduler.extended_resources import (
+    EXTENDED_CLAIM_ANNOTATION,
+    EXTENDED_RESOURCES_GATE,
+)
+from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedDevice, PlacedShare, Taken
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
 from dra_infra.kubernetes.scheduler.taint_rules import with_taint_rules
@@ -364,7 +367,7 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     ):
         return Charges()
     head = programs[-1] if programs else None
-    bridged = head is not None and head.release.enabled(GATE)
+    bridged = head is not None and head.release.enabled(EXTENDED_RESOURCES_GATE)
     names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
     pods: dict[ObjectRef, Use] = {}
     for ref in running.refs_of_kind("Pod"):
@@ -381,7 +384,7 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
             use = pods.get(ref, Counter())
         elif ref.kind == "ResourceClaim":
             user = next((pods[each] for each in owners if each in pods), None)
-            is_extended = value_at(manifest, "metadata", "annotations", CLAIM_ANNOTATION) == "true"
+            is_extended = value_at(manifest, "metadata", "annotations", EXTENDED_CLAIM_ANNOTATION) == "true"
             use = (
                 count_extended_claim(manifest.get("spec"), names, user)
                 if is_extended and user is not None and bridged
@@ -393,10 +396,12 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     return Charges(charges)
 
 
-def _find_devices(running: Running, own: Set[ObjectRef]) -> tuple[frozenset[Device], tuple[Share, ...]]:
+def _find_devices(
+    running: Running, own: Set[ObjectRef]
+) -> tuple[frozenset[PlacedDevice], tuple[PlacedShare, ...]]:
     """Devices of claims that are not the programs' own: whole ones, and shares with what they take."""
-    devices: set[Device] = set()
-    shares: list[Share] = []
+    devices: set[PlacedDevice] = set()
+    shares: list[PlacedShare] = []
     for claim in running.claims:
         if not own.isdisjoint(running.owners_of(claim)):
             continue

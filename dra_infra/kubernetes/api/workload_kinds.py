@@ -353,7 +353,7 @@ def _jobs(*above: str) -> Number:
     return Number(at=(*above, "spec", "parallelism"), at_most=(*above, "spec", "completions"))
 
 
-BUILT_IN: Final = WorkloadKinds(
+BUILT_IN_KINDS: Final = WorkloadKinds(
     (
         _of_kubernetes("", "Pod", ""),
         _of_kubernetes("", "PodTemplate", "template"),

@@ -27,7 +27,7 @@ _DAEMON_TOLERATIONS = tuple(
 )
 """Tolerations that the DaemonSet controller adds to its pods (AddOrUpdateDaemonPodTolerations)."""
 
-PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
+NODE_FILTER_FIELDS = ("nodeName", "nodeSelector", "affinity", "tolerations")
 """Fields of a pod spec that decide here."""
 
 

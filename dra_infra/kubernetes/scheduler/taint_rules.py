@@ -15,7 +15,7 @@ from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
 from dra_infra.kubernetes.problems import Problem
 
-GATE: Final = "DRADeviceTaintRules"
+TAINT_RULES_GATE: Final = "DRADeviceTaintRules"
 """Without it, the scheduler ignores the rules."""
 
 
@@ -26,7 +26,7 @@ def with_taint_rules(
     rules = []
     problems = []
     for manifest in manifests:
-        if manifest.get("kind") != "DeviceTaintRule" or not release.enabled(GATE):
+        if manifest.get("kind") != "DeviceTaintRule" or not release.enabled(TAINT_RULES_GATE):
             continue
         try:
             rule = DeviceTaintRule.from_manifest({**manifest, "apiVersion": "resource.k8s.io/v1"})

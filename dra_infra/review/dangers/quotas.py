@@ -20,7 +20,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     describe_refusal,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.extended_resources import GATE
+from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_RESOURCES_GATE
 from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement
@@ -64,7 +64,9 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         *(placement.fleet.classes if placement else ()),
     )
     extended = name_extended(compared.head, shipped)
-    count = partial(count_claim, extended=extended, bridged=compared.head.release.enabled(GATE))
+    count = partial(
+        count_claim, extended=extended, bridged=compared.head.release.enabled(EXTENDED_RESOURCES_GATE)
+    )
     before = _count_program(compared, compared.base_index, compared.base_placement, count).by_namespace
     own = _count_program(compared, compared.head_index, placement, count)
     after = own.by_namespace

@@ -16,7 +16,7 @@ from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceCl
 from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
 from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Outcome
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ServedResources
+from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_CLAIM_ENTRY, ServedResources
 from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
 from dra_infra.placement.placement import WorkloadPlacement
 from dra_infra.placement.running import Running
@@ -86,7 +86,7 @@ class Seen:
             state = state.with_allocation(each)
         claims = dict(self._open_claims(pod))
         if made is not None:
-            claims[CLAIM_ENTRY] = _claim(made["metadata"], made["spec"])
+            claims[EXTENDED_CLAIM_ENTRY] = _claim(made["metadata"], made["spec"])
         allocator = Allocator(self.release, self.fleet.slices, self.fleet.classes, state)
         return list(claims), allocator.allocate(self.node(node), list(claims.values()))
 

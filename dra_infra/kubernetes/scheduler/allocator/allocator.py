@@ -45,7 +45,7 @@ from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, describe_counts, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import LOOKS_IN_TIME, PrunedSearch, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal, Tracer
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Look, Search
 from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
@@ -66,7 +66,7 @@ def assemble(
     number: int,
     claim: ResourceClaim,
     picked: Sequence[Picked],
-    wanted: Mapping[Key, Wanted],
+    wanted: Mapping[RequestKey, Wanted],
     node: Node,
     variant: Variant,
 ) -> AllocationResult:
@@ -76,7 +76,7 @@ def assemble(
         AllocationError: For slices with a node selector of several terms, which the API server refuses.
     """
     chosen = [
-        wanted[Key(number, position, wanted[Key(number, position)].selected)]
+        wanted[RequestKey(number, position, wanted[RequestKey(number, position)].selected)]
         for position in range(len(claim.spec.devices.requests or ()))
     ]
     devices = _DEVICES.changed(

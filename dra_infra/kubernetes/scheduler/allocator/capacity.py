@@ -47,7 +47,7 @@ def consumed_amounts(requested: Requested, capacities: Capacities, variant: Vari
     return taken
 
 
-def fits(
+def fits_capacity(
     requested: Requested,
     capacities: Capacities,
     used: Mapping[str, int],

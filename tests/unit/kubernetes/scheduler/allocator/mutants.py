@@ -20,7 +20,7 @@ from dra_infra.kubernetes.scheduler.allocator import (
     selection,
     slices,
 )
-from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar
+from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar_value
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
@@ -168,12 +168,12 @@ MUTANTS: Final[dict[str, Patches]] = {
     ],
     "types of values are not compared": lambda: [
         patch(
-            "dra_infra.kubernetes.scheduler.allocator.constraints.scalar",
-            lambda attribute: (found := scalar(attribute)) and ("string", found[1]),
+            "dra_infra.kubernetes.scheduler.allocator.constraints.scalar_value",
+            lambda attribute: (found := scalar_value(attribute)) and ("string", found[1]),
         )
     ],
     "capacity is endless": lambda: [
-        patch("dra_infra.kubernetes.scheduler.allocator.state.fits", lambda *_: True)
+        patch("dra_infra.kubernetes.scheduler.allocator.state.fits_capacity", lambda *_: True)
     ],
     "earlier shares take no capacity": _returns(AllocatedState, "consumed", NO_USE),
     "shares of this attempt take no capacity": _put(Usage, "take_capacity", lambda *_: lambda: None),
