@@ -191,6 +191,7 @@ def _text(text: str) -> str:
 
 
 GROUP: Final = "resource.k8s.io"
+"""The API group of claims, classes and slices."""
 KINDS: Final[Mapping[str, str]] = {
     "DeviceClass": "device_class",
     "ResourceClaim": "resource_claim",
@@ -204,6 +205,7 @@ _MAX_UNKNOWN: Final = 100
 """The server's decoder collects no more."""
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+"""Versions in which servers have the group, from the newest to the oldest."""
 _ALPHAS: Final = (("v1alpha3", "DeviceTaintRule"),)
 """Kinds that a supported minor has in an alpha version, arranged as in v1."""
 

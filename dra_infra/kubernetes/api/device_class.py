@@ -10,6 +10,7 @@ from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.kubernetes.api.record import Embedded, KubernetesObject, RawExtension, Record, Text
 
 API_VERSION: Final = "resource.k8s.io/v1"
+"""The newest version of the group, in which records are."""
 
 
 class CELDeviceSelector(Record):

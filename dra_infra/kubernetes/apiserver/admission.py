@@ -116,10 +116,12 @@ def _complete(
 
 
 CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
+"""The key of a quota that counts claims."""
 Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
 DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+"""The end of a quota's key that counts devices of a class, behind the name of the class."""
 _IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
 _WANTED: Final = frozenset(

@@ -47,7 +47,9 @@ class Failed:
 Verdict: TypeAlias = Match | NoMatch | Failed
 
 MATCH: Final = Match()
+"""The expression is true for the device."""
 NO_MATCH: Final = NoMatch()
+"""The expression is false for the device."""
 
 
 class Program:

@@ -29,6 +29,7 @@ from dra_infra.kubernetes.api.resource_claim import (
 )
 
 EXTENDED_RESOURCES_GATE: Final = "DRAExtendedResource"
+"""Without it, extended resources of classes are no claims."""
 EXTENDED_CLAIM_ENTRY: Final = "<extended-resources>"
 """How the scheduler calls the claim before it is written; no entry of a pod can have this name."""
 
@@ -36,6 +37,7 @@ CLASS_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """In front of a class's name in the extended resource that every class has."""
 
 EXTENDED_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of claims that the scheduler made for extended resources."""
 
 
 class ServedResources:

@@ -282,3 +282,4 @@ class Taken:
 
 
 NOTHING_TAKEN = Taken()
+"""No devices, no claims and no pods on any node."""

@@ -23,6 +23,7 @@ _NEGATIVE = "capacity value is negative"
 
 Capacities = Mapping[str, DeviceCapacity]
 Requested = Mapping[str, str]
+"""Capacity that a request asks for, by name, as it was written."""
 
 
 class CapacityError(Exception):

@@ -112,6 +112,7 @@ class Failed:
 
 
 Outcome: TypeAlias = Allocated | Cannot | Failed
+"""What the allocator answers for the claims of a pod on one node."""
 
 
 class AllocationError(Exception):

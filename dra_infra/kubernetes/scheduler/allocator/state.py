@@ -25,6 +25,7 @@ _MOST_ADDED: Final = 256
 """Entries beside the large tables before they are copied into one; forks share the large ones."""
 
 NO_USE: Final[Mapping[str, int]] = MappingProxyType({})
+"""No capacity of a device in use."""
 
 
 @dataclass(slots=True)
