@@ -10,9 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final, Literal
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
+from dra_infra.kubernetes.api import Device, DeviceClass, Node, ResourceSlice
 
 _MOST_NAMED: Final = 8
 """Pools that the name of a fleet that has grown tells."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
-from dra_infra.kubernetes.api.manifests import FieldPath, mapping
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder, holds_placeholder, plain_text
+from dra_infra.kubernetes.api import UNKNOWN, FieldPath, Placeholder, holds_placeholder, mapping, plain_text
 
 MarkerKind = Literal["unknown", "secret"]
 """Why a value is not in a manifest: it only exists after `pulumi up`, or it is secret."""

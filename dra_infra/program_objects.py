@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.equality import is_same_json
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
+from dra_infra.kubernetes.api import (
+    UNKNOWN,
+    DeviceClass,
+    ObjectRef,
+    Release,
+    is_placeholder,
+    is_same_json,
+    value_at,
+)
 from dra_infra.markers import AUTONAMED, SECRET, is_name_made_up
 from dra_infra.resource_options import ResourceOptions, match_by_alias
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget

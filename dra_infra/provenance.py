@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.catalog.drivers import Pins, newest, read_pins
-from dra_infra.kubernetes.api.gates import GATES, PATCHES, Release
+from dra_infra.kubernetes.api import GATES, PATCHES, Release
 from dra_infra.output.wording import join_words, shorten
 from dra_infra.release import VERSION
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.gates import GATES, NEEDS, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api import GATES, NEEDS, SUPPORTED_MINORS, Release
 
 __all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import open_program, place_together
 from dra_infra.placement.joint_verdict import judge_jointly

@@ -12,10 +12,7 @@ from typing import Any, Final
 from dra_infra.advice.findings import Finding
 from dra_infra.advice.references import KnownObjects, Requests
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import drivers_of
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.placeholders import is_placeholder
-from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate
+from dra_infra.kubernetes.api import PodClaimEntry, PodTemplate, drivers_of, is_placeholder, mapping, mappings
 from dra_infra.output.wording import join_words, nearest
 
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")

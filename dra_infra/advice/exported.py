@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder, mapping
 
 EXPORTED: Final = frozenset({"exported-object", "status-cleared"})
 """Codes of what the server itself wrote into an object."""

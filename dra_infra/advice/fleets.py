@@ -19,20 +19,20 @@ from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
 from dra_infra.errors import InvalidSpecError, Problem
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.decoding import can_decode, decode
-from dra_infra.kubernetes.api.dropping import drop_from_slice
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
     CLAIM_KINDS,
+    Device,
+    DeviceCapacity,
     DeviceClaim,
+    Release,
     ResourceClaim,
     ResourceClaimTemplate,
+    can_decode,
+    decode,
+    drop_from_slice,
 )
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceCapacity
-from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
+from dra_infra.kubernetes.apiserver import environment_of
+from dra_infra.kubernetes.cel import MATCH, DeviceView, Environment, compile_expression
 from dra_infra.output.wording import join_words
 from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder, mapping, mappings, value_at
 
 _GROUP: Final = "config.kueue.x-k8s.io/"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import as_placeholder
+from dra_infra.kubernetes.api import as_placeholder
 from dra_infra.markers import is_name_made_up
 
 _MADE_UP: Final = re.compile(r"(?P<stem>[^\s/\"'`]+)-\*(?:-(?P<digits>[0-9a-f]{8}))?")

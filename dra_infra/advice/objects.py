@@ -37,20 +37,37 @@ from dra_infra.advice.train_jobs import advise_train_jobs
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import is_placeholder
-from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, PodTemplate
-from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.apiserver.field_errors import FieldError, Judged
-from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
-from dra_infra.kubernetes.apiserver.verdict import ADMIN_LABEL, judge
+from dra_infra.kubernetes.api import (
+    BUILT_IN_KINDS,
+    CLAIM_KINDS,
+    SUPPORTED_MINORS,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceTaintRule,
+    ObjectRef,
+    PodTemplate,
+    Release,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    can_decode,
+    decode,
+    decode_pod_claims,
+    expressions_of,
+    has_claim_parts,
+    is_placeholder,
+    json_type,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import (
+    ADMIN_LABEL,
+    FieldError,
+    Judged,
+    check_pod_claims,
+    environment_of,
+    judge,
+)
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget

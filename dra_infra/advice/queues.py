@@ -15,14 +15,18 @@ from typing import Any, Final, TypeAlias
 from dra_infra.advice.kueue_configuration import read_class_mappings
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import (
+    ObjectRef,
+    PodTemplate,
+    is_placeholder,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.kubernetes.api.names import is_label_key
-from dra_infra.kubernetes.api.placeholders import is_placeholder, plain_text
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import DEVICES, claim_devices, read_hard
-from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests, show_amount
+from dra_infra.kubernetes.apiserver import DEVICES, claim_devices, read_hard
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX, node_amounts, pod_requests, show_amount
 
 HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
 """Codes of what is told of workloads that Kueue never admits."""

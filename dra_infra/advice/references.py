@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.placeholders import is_placeholder, plain_text
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    is_placeholder,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.output.wording import nearest, nearest_in_domain
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+    from dra_infra.kubernetes.api import PodTemplate
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 NamespacedName = tuple[str, str]

@@ -20,10 +20,8 @@ from dra_infra.advice.comparisons import TESTING, Test, conjuncts, find_test
 from dra_infra.advice.findings import Names, Place, bound, find_accessed, hidden
 from dra_infra.catalog.drivers import DeviceType, drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import is_placeholder
-from dra_infra.kubernetes.cel.check import check_derived, check_expression
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.reads import find_facts
+from dra_infra.kubernetes.api import is_placeholder
+from dra_infra.kubernetes.cel import Environment, check_derived, check_expression, find_facts
 from dra_infra.kubernetes.cel.tree import (
     Call,
     CheckedTree,

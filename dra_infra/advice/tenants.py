@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mapping, value_at
 from dra_infra.kubernetes.api.pod_security import ENFORCE, enforced_level
-from dra_infra.kubernetes.apiserver.admission import counts_devices
+from dra_infra.kubernetes.apiserver import counts_devices
 
 
 def advise_tenants(

@@ -13,11 +13,16 @@ from typing import Any
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX
+from dra_infra.kubernetes.api import (
+    CLAIM_KINDS,
+    ObjectRef,
+    PodTemplate,
+    WorkloadKinds,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX
 from dra_infra.placement.placement import (
     REFUSED,
     Growth,

@@ -23,9 +23,8 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Severity
+from dra_infra.kubernetes.api import Quantity, is_placeholder, quantity_text
 from dra_infra.kubernetes.api.limits import MAX_PARAMETERS
-from dra_infra.kubernetes.api.placeholders import is_placeholder
-from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
 from dra_infra.output.wording import nearest
 

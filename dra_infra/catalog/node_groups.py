@@ -14,15 +14,15 @@ from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import systems
 from dra_infra.catalog.machines import node_kinds
 from dra_infra.catalog.records import FleetKind
-from dra_infra.kubernetes.api.nodes import NodeTaint
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.kubernetes.api import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
     CounterSet,
     Device,
     DeviceAttribute,
     DeviceCapacity,
+    NodeTaint,
+    Quantity,
 )
 
 

@@ -16,7 +16,7 @@ from pydantic.alias_generators import to_camel
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.workload_kinds import (
+from dra_infra.kubernetes.api import (
     BUILT_IN_KINDS,
     SUSPENDED,
     Number,

@@ -24,19 +24,20 @@ from dra_infra.cluster.bound_pods import find_end, find_failure, find_obstacles,
 from dra_infra.errors import Problem
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim, Holder
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, PodClaimEntry
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.api import (
+    BUILT_IN_KINDS,
+    AllocationResult,
+    Amounts,
+    Namespaces,
+    Node,
+    ObjectRef,
+    PodClaimEntry,
+    Release,
+    mapping,
+    mappings,
+)
+from dra_infra.kubernetes.apiserver import PodAdmission
+from dra_infra.kubernetes.scheduler import PlacedPods, find_unmodelled, pod_requests, read_shape
 from dra_infra.output.wording import nearest
 
 Manifest = Mapping[str, Any]

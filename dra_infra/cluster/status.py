@@ -24,7 +24,7 @@ from dra_infra.client.objects import (
     text,
 )
 from dra_infra.cluster.check_claims import published_devices
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 
 Manifest = Mapping[str, Any]
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dra_infra.client.objects import labels_of, name_of, namespace_of
 from dra_infra.cluster.status import ClaimStatus, Status
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.apiserver.admission import DEVICES, read_hard
+from dra_infra.kubernetes.api import mapping
+from dra_infra.kubernetes.apiserver import DEVICES, read_hard
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, join_words
 

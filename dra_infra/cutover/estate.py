@@ -9,12 +9,18 @@ from typing import Any, Final
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.cutover.sides import is_of_plugin
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.nodes import Node, NodeTaint
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import DEVICES, is_extended_key
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.api import (
+    Node,
+    NodeTaint,
+    ObjectRef,
+    PodTemplate,
+    WorkloadKinds,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import DEVICES, is_extended_key
+from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind

@@ -16,15 +16,17 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.estate import Estate, Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import LabelSelector
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.api import (
+    LabelSelector,
+    Node,
+    ObjectRef,
+    PodTemplate,
+    Release,
+    WorkloadKinds,
+    mapping,
+    value_at,
+)
+from dra_infra.kubernetes.scheduler import NodeFilter, Taken, pod_requests
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import ObjectMakers

@@ -16,9 +16,8 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cutover.estate import Estate
 from dra_infra.cutover.rollouts import foresee_rollouts
 from dra_infra.cutover.sides import Sides
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import ObjectRef, Release
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.scheduling import place

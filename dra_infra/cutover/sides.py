@@ -21,14 +21,18 @@ from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
 from dra_infra.fleet import Fleet, renamed_slice
-from dra_infra.kubernetes.api.manifests import find_all
-from dra_infra.kubernetes.api.nodes import Node, NodeTaint
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute, ResourceSlice
-from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.node_filters import NODE_FILTER_FIELDS, NodeFilter
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
+from dra_infra.kubernetes.api import (
+    Device,
+    DeviceAttribute,
+    Node,
+    NodeTaint,
+    PodTemplate,
+    Quantity,
+    ResourceSlice,
+    Semver,
+    find_all,
+)
+from dra_infra.kubernetes.scheduler import NODE_FILTER_FIELDS, NodeFilter, node_amounts, pod_requests
 from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.plugin_configs import as_discovered
 from dra_infra.output.wording import join_words

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.cel.source_text import split_conjunction
-from dra_infra.kubernetes.scheduler.allocator.constraints import (
+from dra_infra.kubernetes.cel import find_dependencies, split_conjunction
+from dra_infra.kubernetes.scheduler.allocator import (
+    Published,
     attribute_values,
     scalar_value,
     static_attribute,
 )
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
 
 _GUARD: Final = re.compile(r"has\((?P<path>[^()]+)\)")
 

@@ -16,18 +16,28 @@ from typing import Final, NamedTuple
 
 from dra_infra.explanation.question import Inventory, Leaf
 from dra_infra.explanation.shares import refuse_share
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.scheduler.allocator.capacity import fits_capacity
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool, claimed_counts
-from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
-from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import is_tried
-from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
-from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
-from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
+from dra_infra.kubernetes.api import Node
+from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
+    AllocatedState,
+    Check,
+    DeviceID,
+    Pool,
+    PoolID,
+    Published,
+    Refusal,
+    RequestKey,
+    Trouble,
+    Usage,
+    Variant,
+    Wanted,
+    claimed_counts,
+    find_missing_feature,
+    fits_capacity,
+    is_tried,
+    list_untolerated,
+    pool_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,8 @@ from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constrai
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import drivers_of
-from dra_infra.kubernetes.api.device_taints import DeviceToleration
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_claim import CapacityRequirements
-from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, request_leaves
+from dra_infra.kubernetes.api import CapacityRequirements, DeviceToleration, drivers_of, nanos
+from dra_infra.kubernetes.scheduler.allocator import RequestKey, request_leaves
 
 _CLASSES: Final = 6
 """Other classes that are tried."""

@@ -27,11 +27,9 @@ from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
 from dra_infra.explanation.slips import Names, find_slips
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import DRIVER_TEST
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar_value, static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.api import DRIVER_TEST, nanos
+from dra_infra.kubernetes.cel import find_dependencies
+from dra_infra.kubernetes.scheduler.allocator import Published, scalar_value, static_attribute
 from dra_infra.selectors.selector import quote
 
 _PLAIN: Final = re.compile(r"[A-Za-z(]")

@@ -15,15 +15,16 @@ from typing import Any, Final, TypeAlias
 
 from dra_infra.explanation.question import Holder, Leaf, Question
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
+    DeviceClass,
     DeviceConstraint,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Node,
     ResourceClaim,
 )
-from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
+from dra_infra.kubernetes.scheduler.allocator import RequestKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,12 +28,16 @@ from dra_infra.explanation.records import (
 )
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Outcome
-from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
+from dra_infra.kubernetes.api import AllocationResult, Node
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    AllocatedState,
+    AllocationError,
+    Failed,
+    Outcome,
+    Quirk,
+    Trouble,
+)
 
 
 def find_error(question: Question, placed: Placed) -> AttemptError:

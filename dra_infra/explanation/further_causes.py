@@ -23,11 +23,8 @@ from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Leaf, Question, name_claims
 from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, UNUSABLE_POOL, Progress
 from dra_infra.explanation.shortages import Choice, Counting, Shortage
-from dra_infra.kubernetes.api.device_class import DRIVER_TEST, drivers_of
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
+from dra_infra.kubernetes.api import DRIVER_TEST, Node, drivers_of
+from dra_infra.kubernetes.scheduler.allocator import Pool, Published, RequestKey
 
 _USED = CHECKED + Stage.USED
 

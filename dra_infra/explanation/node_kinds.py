@@ -9,14 +9,16 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dra_infra.explanation.question import Question
-from dra_infra.kubernetes.api.device_class import expressions_of
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.constraints import attribute_values, static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds
-from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
+from dra_infra.kubernetes.api import Node, expressions_of
+from dra_infra.kubernetes.cel import Dependencies, find_dependencies
+from dra_infra.kubernetes.scheduler.allocator import (
+    DeviceKinds,
+    Pool,
+    Published,
+    attribute_values,
+    device_matches_node,
+    static_attribute,
+)
 
 
 @dataclass(frozen=True, slots=True)

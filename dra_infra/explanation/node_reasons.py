@@ -17,10 +17,8 @@ from dra_infra.explanation.device_checks import (
 )
 from dra_infra.explanation.question import Inventory, Leaf, name_claims, read_requests
 from dra_infra.explanation.shortages import Choice, Counting, Shortage, literal
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Published
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.api import Node, ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Published
 
 _STEPS: Final = 20_000
 """Steps of the search that finds out whether free devices would do; the rest is not known then."""

@@ -10,24 +10,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
-from dra_infra.kubernetes.scheduler.allocator.requests import (
+from dra_infra.kubernetes.api import (
+    AllocationResult,
+    DeviceClass,
+    Node,
+    Release,
+    ResourceClaim,
+    ResourceSlice,
+)
+from dra_infra.kubernetes.scheduler.allocator import (
+    AllocatedState,
+    Allocator,
+    DeviceID,
+    Evaluator,
+    KindEvaluator,
     RequestKey,
+    SliceIndex,
+    Variant,
     Wanted,
     check_features,
+    choose_variant,
     describe_request,
     request_leaves,
 )
-from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant, choose_variant
 
 
 @dataclass(frozen=True, slots=True)

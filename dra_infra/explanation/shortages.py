@@ -12,15 +12,20 @@ from dataclasses import dataclass
 
 from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.question import Inventory, Leaf
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.constraints import attribute_values, scalar_value
-from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
-from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Published
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.kubernetes.api import DeviceConstraint, ResourceClaim, nanos
+from dra_infra.kubernetes.scheduler.allocator import (
+    AllocatedState,
+    AllocationError,
+    CounterAvailability,
+    DeviceID,
+    Matching,
+    Pool,
+    Published,
+    Quirk,
+    Variant,
+    attribute_values,
+    scalar_value,
+)
 
 
 @dataclass(frozen=True, slots=True)

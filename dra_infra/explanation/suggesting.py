@@ -17,15 +17,8 @@ from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Holder, Leaf, Question, read_requests
 from dra_infra.explanation.records import Change, Suggestion
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import (
-    Allocated,
-    AllocationError,
-    Cannot,
-    Failed,
-    Outcome,
-)
+from dra_infra.kubernetes.api import AllocationResult, Node
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocationError, Cannot, Failed, Outcome
 
 STEPS: Final = 50_000
 """Steps of one search; what takes more is not known."""

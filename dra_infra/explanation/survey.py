@@ -38,11 +38,8 @@ from dra_infra.explanation.records import (
     Step,
 )
 from dra_infra.explanation.shares import describe_left
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
-from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
-from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
+from dra_infra.kubernetes.api import Node, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import DeviceID, Published, RequestKey, pool_of
 
 _HELD_BY: Final = 8
 """Claims that are named at most."""

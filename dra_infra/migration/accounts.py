@@ -9,9 +9,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.apiserver.admission import quota_keys
+from dra_infra.kubernetes.api import Quantity, mapping, mappings, value_at
+from dra_infra.kubernetes.apiserver import quota_keys
 from dra_infra.migration.device_plugin import RequestedDevices, is_device, read_resource, tell_other_form
 from dra_infra.migration.mentions import RESOURCE_NAME
 from dra_infra.migration.needs import Settings, is_share

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from dra_infra.catalog.drivers import ShippedClass
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import show_steps
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
+from dra_infra.kubernetes.api import mapping, show_steps, value_at
+from dra_infra.kubernetes.apiserver import CLAIMS_KEY, quota_keys
 from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.chart_releases import find_installations, merge_values
 from dra_infra.migration.chart_values import find_asked

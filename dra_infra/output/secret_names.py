@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, plain_text
+from dra_infra.kubernetes.api import UNKNOWN, plain_text
 from dra_infra.markers import CHANGED_SECRET, SECRET
 
 _NAME: Final = re.compile(

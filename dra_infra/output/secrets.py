@@ -18,8 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.equality import is_same_json
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder, plain_text
+from dra_infra.kubernetes.api import UNKNOWN, is_placeholder, is_same_json, plain_text
 from dra_infra.markers import CHANGED_SECRET, SECRET, Secret
 from dra_infra.output.secret_commands import ITEM
 from dra_infra.output.secret_names import (

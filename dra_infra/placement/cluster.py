@@ -17,40 +17,47 @@ from typing import Any, Final
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import Inventory
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.dropping import drop_from_slice
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
     AllocationResult,
+    Amounts,
+    Device,
+    DeviceClass,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Node,
+    ObjectMeta,
+    ObjectRef,
+    Release,
     ResourceClaim,
     ResourceClaimSpec,
+    ResourceSlice,
+    drop_from_slice,
+    with_defaults,
 )
-from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits_capacity
-from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import (
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
+from dra_infra.kubernetes.scheduler import DeviceAmounts, node_amounts, with_taint_rules
+from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
     Allocated,
+    AllocatedState,
     AllocationError,
+    Allocator,
     Cannot,
+    CapacityError,
     DeviceID,
+    DeviceKinds,
+    KindEvaluator,
+    Pool,
     Published,
+    Quirk,
+    SliceIndex,
+    choose_variant,
+    device_matches_node,
+    fits_capacity,
+    passes_selectors,
+    static_attribute,
 )
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes_selectors
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, choose_variant
-from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
-from dra_infra.kubernetes.scheduler.taint_rules import with_taint_rules
 from dra_infra.placement.demand import Demand, ReadFields
 from dra_infra.placement.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
 from dra_infra.target import ClusterTarget

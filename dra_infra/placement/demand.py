@@ -12,28 +12,36 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dra_infra.kubernetes.api.decoding import GROUP, VERSIONS
-from dra_infra.kubernetes.api.defaults import claim_with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.dropping import drop_from_claim
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder, is_placeholder
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
+    GROUP,
+    UNKNOWN,
+    VERSIONS,
+    Amounts,
     DeviceClaim,
+    DeviceClass,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Gang,
+    ObjectRef,
+    Placeholder,
+    Release,
     ResourceClaim,
     ResourceClaimTemplate,
+    claim_with_defaults,
+    convert,
+    drop_from_claim,
+    is_placeholder,
 )
-from dra_infra.kubernetes.api.versions import convert
-from dra_infra.kubernetes.api.workload_kinds import Gang
-from dra_infra.kubernetes.apiserver.admission import Use
-from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_CLAIM_ENTRY, ExtendedDemand
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.kubernetes.apiserver import Use
+from dra_infra.kubernetes.cel import Dependencies, find_dependencies
+from dra_infra.kubernetes.scheduler import (
+    EXTENDED_CLAIM_ENTRY,
+    ExtendedDemand,
+    NodeFilter,
+    PodShape,
+    goes_round,
+)
 from dra_infra.markers import marker_kind
 from dra_infra.placement.placement import Reason
 

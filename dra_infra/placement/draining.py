@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import Release, WorkloadKinds
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import find_interchangeable, group_pods

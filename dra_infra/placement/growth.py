@@ -15,11 +15,8 @@ from typing import Any, Final
 
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
 from dra_infra.fleet import Fleet, NodePool, SharedLimit, whole_of
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.kubernetes.api import ObjectRef, Release, WorkloadKinds
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, Taken, show_amount
 from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states

@@ -19,12 +19,9 @@ from typing import Any, Final
 
 from dra_infra.explanation.question import AskedClaim, Question
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_object
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import Gang, ObjectRef, Release, WorkloadKinds, mapping
+from dra_infra.kubernetes.apiserver import Quotas, Use, count_object
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload

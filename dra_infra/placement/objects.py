@@ -9,16 +9,26 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import Namespaces
+from dra_infra.kubernetes.api import (
+    CLAIM_KINDS,
+    UNKNOWN,
+    DeviceClass,
+    Namespaces,
+    ObjectRef,
+    PodTemplate,
+    Release,
+    WorkloadKinds,
+    by_namespace,
+    find_all,
+    is_placeholder,
+    kind_of,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder, plain_text
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import (
+from dra_infra.kubernetes.apiserver import (
     PodAdmission,
     Quotas,
     Use,
@@ -27,8 +37,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     quota_keys,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_RESOURCES_GATE, ServedResources
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, NOTHING_TAKEN, ServedResources, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
 from dra_infra.specs.compute_domains import channel_template

@@ -8,14 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import is_extended_key
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods, Taken
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.kubernetes.api import Namespaces, ObjectRef, Release, WorkloadKinds, by_namespace, value_at
+from dra_infra.kubernetes.apiserver import is_extended_key
+from dra_infra.kubernetes.scheduler import PlacedPods, PodShape, Taken
 from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FreeFleet

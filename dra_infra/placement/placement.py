@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.fleet import Billing, Fleet, NodePool
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.wording import count_of, join_words
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.kubernetes.api import ObjectRef, Release, WorkloadKinds
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, Taken
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
 from dra_infra.placement.joint import in_order, without_absent

@@ -12,13 +12,20 @@ from typing import Any, Final
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, group_of, kind_of
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import (
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    ObjectRef,
+    PodTemplate,
+    Quantity,
+    Release,
+    by_namespace,
+    group_of,
+    kind_of,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import (
     Charges,
     Use,
     count_claim,
@@ -26,15 +33,20 @@ from dra_infra.kubernetes.apiserver.admission import (
     count_object,
     count_pod,
 )
-from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
-from dra_infra.kubernetes.scheduler.extended_resources import (
+from dra_infra.kubernetes.scheduler import (
     EXTENDED_CLAIM_ANNOTATION,
     EXTENDED_RESOURCES_GATE,
+    NO_EXECUTE,
+    NOTHING_TAKEN,
+    PlacedDevice,
+    PlacedShare,
+    PodShape,
+    Taken,
+    find_tainted,
+    pod_requests,
+    read_shape,
+    with_taint_rules,
 )
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedDevice, PlacedShare, Taken
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
-from dra_infra.kubernetes.scheduler.taint_rules import with_taint_rules
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 

@@ -12,11 +12,8 @@ from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.explanation.shortages import literal
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang, WorkloadKinds
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.kubernetes.api import Gang, ObjectRef, Release, WorkloadKinds
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, Taken, show_amount
 from dra_infra.output.wording import count_of
 from dra_infra.placement.candidates import CandidateNodes
 from dra_infra.placement.cluster import name_claims

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
+from dra_infra.kubernetes.api import Device, DeviceAttribute
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import (
     DeviceChoice,

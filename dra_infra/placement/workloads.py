@@ -12,18 +12,32 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
-from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX, EXTENDED_RESOURCES_GATE
-from dra_infra.kubernetes.scheduler.node_filters import NODE_FILTER_FIELDS, NodeFilter
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import POD_SHAPE_FIELDS, PodShape, read_shape
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.api import (
+    UNKNOWN,
+    Amounts,
+    Gang,
+    ObjectRef,
+    Placeholder,
+    PodClaimEntry,
+    PodTemplate,
+    WorkloadKinds,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import Use, count_extended_claim, count_pod
+from dra_infra.kubernetes.scheduler import (
+    CLASS_RESOURCE_PREFIX,
+    EXTENDED_RESOURCES_GATE,
+    NODE_FILTER_FIELDS,
+    POD_SHAPE_FIELDS,
+    NodeFilter,
+    PodShape,
+    Taken,
+    find_unmodelled,
+    pod_requests,
+    read_shape,
+)
 from dra_infra.placement.demand import (
     ONLY_AFTER_UP,
     Entry,

@@ -15,9 +15,7 @@ from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.placeholders import as_placeholder, is_placeholder
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, as_placeholder, is_placeholder, mapping
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
 from dra_infra.program_objects import AUTONAMED, UNKNOWN_RESULT
 

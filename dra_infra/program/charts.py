@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.placeholders import holds_placeholder
+from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.program.confinement import VARIABLES
 from dra_infra.program.project_files import is_outside, leads_out
 from dra_infra.program_objects import (

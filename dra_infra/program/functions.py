@@ -17,9 +17,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.placeholders import holds_placeholder, is_placeholder
+from dra_infra.kubernetes.api import group_of, holds_placeholder, is_placeholder, mapping
 from dra_infra.markers import SECRET
 from dra_infra.program.charts import render_chart
 from dra_infra.program.kustomizations import build

@@ -22,9 +22,7 @@ from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, UNKNOWN, ObjectRef, is_placeholder, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.functions import (

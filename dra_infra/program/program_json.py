@@ -25,9 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.codes import CODES
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.manifests import FieldPath
-from dra_infra.kubernetes.api.placeholders import holds_placeholder
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, FieldPath, holds_placeholder
 from dra_infra.markers import SHOWN, MarkerKind, find_markers, make_marker, marker_kind
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import check_target

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import holds_placeholder
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import holds_placeholder, show_steps
 from dra_infra.markers import MarkerKind, as_shown, find_markers, marker_kind
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import join_words

@@ -49,7 +49,7 @@ from pulumi.runtime.proto import source_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
 from dra_infra.markers import SECRET, Secret
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import Project

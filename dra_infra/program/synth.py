@@ -21,8 +21,7 @@ from dra_infra.components.report import (
     targets_of_run,
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import group_of, is_placeholder
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames

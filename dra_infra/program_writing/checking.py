@@ -9,8 +9,7 @@ from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.advice.program import check_program
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mapping
 from dra_infra.markers import AUTONAMED, Secret, holds_secret, is_name_made_up
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.claims import with_server_defaults

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import ObjectRef, is_placeholder
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import (
     EngineMessage,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.output.escaping import json_text, one_line
 from dra_infra.output.finding_formats import Finding, TestCase, write_junit, write_sarif
 from dra_infra.placement.placement import NodePlacement, Placement, Room, WorkloadPlacement

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.extended_resources import CLASS_RESOURCE_PREFIX
+from dra_infra.kubernetes.api import ObjectRef, PodTemplate
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import REFUSED, Placement, Reason, Room, WorkloadPlacement
 from dra_infra.placement.texts import DeviceNames, describe_placement

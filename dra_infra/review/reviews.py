@@ -10,7 +10,7 @@ from typing import Final, Literal
 from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.errors import Problem
 from dra_infra.fleet import Billing
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import WorkloadKinds
 from dra_infra.markers import CHANGED_SECRET, find_markers, marker_kind
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import ObjectRef, mapping
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.rolling import Progress, Rollover, step_rollovers
 from dra_infra.placement.scheduling import place

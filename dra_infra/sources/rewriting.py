@@ -18,7 +18,7 @@ from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, find_comments, patch_document
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.placeholders import holds_placeholder
+from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import find_unknown

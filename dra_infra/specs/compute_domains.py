@@ -15,8 +15,7 @@ from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
+from dra_infra.kubernetes.api import UNKNOWN, is_placeholder, value_at
 from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import compile_claim

@@ -18,9 +18,13 @@ from typing import Any, Final
 from dra_infra.catalog.device_configs import ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
-from dra_infra.kubernetes.api.resource_claim import DeviceClaimConfiguration
+from dra_infra.kubernetes.api import (
+    UNKNOWN,
+    DeviceClaimConfiguration,
+    DeviceClassConfiguration,
+    OpaqueDeviceConfiguration,
+    is_placeholder,
+)
 from dra_infra.specs.arguments import is_output, is_text, wrong_type
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.apiserver.admission import quota_keys
+from dra_infra.kubernetes.apiserver import quota_keys
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
     check_driver_name,

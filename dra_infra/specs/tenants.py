@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api import Quantity, names
 from dra_infra.kubernetes.api.pod_security import PREFIX, Level
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.apiserver.admission import DEVICES, counts_whole, is_quota_key, quota_keys
+from dra_infra.kubernetes.apiserver import DEVICES, counts_whole, is_quota_key, quota_keys
 from dra_infra.specs.arguments import (
     check_labels,
     check_merged,

@@ -10,16 +10,16 @@ import pytest
 import yaml
 
 from dra_infra.documents.yaml import read_manifests, write_manifest
-from dra_infra.kubernetes.api.decoding import decode
-from dra_infra.kubernetes.api.placeholders import (
+from dra_infra.kubernetes.api import (
     UNKNOWN,
     Placeholder,
     as_placeholder,
+    convert,
+    decode,
     holds_placeholder,
     is_placeholder,
     plain_text,
 )
-from dra_infra.kubernetes.api.versions import convert
 from dra_infra.markers import CHANGED_SECRET, SECRET, Secret, as_shown, find_markers, holds_secret
 
 MARKERS = [UNKNOWN, SECRET, CHANGED_SECRET, Secret("postgres://[secret]@db/x")]

@@ -11,8 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import WorkloadKinds, mapping, value_at
 from dra_infra.migration.old_dra.claims import migrate_devices
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, claim_spec, is_claim, is_classic
 from dra_infra.migration.old_dra.mig_joining import MigJoining

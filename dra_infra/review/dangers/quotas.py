@@ -8,9 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import (
+from dra_infra.kubernetes.api import ObjectRef, PodTemplate
+from dra_infra.kubernetes.apiserver import (
     CLAIMS_KEY,
     Charges,
     Use,
@@ -20,8 +19,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     describe_refusal,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_RESOURCES_GATE
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import Placement
 from dra_infra.placement.running import name_extended

@@ -13,8 +13,7 @@ from dra_infra.catalog.charts import bare_version, chart_name_of, charts
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import ObjectRef, group_of, is_placeholder
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import ProgramRelease
 from dra_infra.review.comparison import Comparison

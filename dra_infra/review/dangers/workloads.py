@@ -8,12 +8,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, Eviction, find_evictions
-from dra_infra.kubernetes.scheduler.taint_rules import TAINT_RULES_GATE
+from dra_infra.kubernetes.api import CLAIM_KINDS, DeviceTaintRule, ObjectRef, PodTemplate
+from dra_infra.kubernetes.scheduler import NO_EXECUTE, TAINT_RULES_GATE, Eviction, find_evictions
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.program_objects import get_field

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dra_infra.errors import ProgramError
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import SECRET, Program
 from tests.contract.problem_pages import area_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.placeholders import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 from dra_infra.program.surroundings import SIGNATURE_KEY
 from dra_infra.program.synth import synth

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api import Node, ResourceSlice
 from dra_infra.placement.scheduling import place
 from tests.e2e.judges.judge import Judge
 

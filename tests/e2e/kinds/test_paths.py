@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, PodPart, WorkloadKind
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, PodPart, WorkloadKind
 from tests.e2e.components.objects import define
 from tests.e2e.kinds.schemas import (
     ANY,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Quotas, count_claim, read_hard
+from dra_infra.kubernetes.apiserver import CLAIMS_KEY, Quotas, count_claim, read_hard
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE, ApiError
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.scheduler.allocator.identity import Failed
-from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_CLAIM_ENTRY
+from dra_infra.kubernetes.api import Release
+from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY
+from dra_infra.kubernetes.scheduler.allocator import Failed
 from dra_infra.placement.placement import Reason
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
 from tests.e2e.scheduler.scenario import Scenario

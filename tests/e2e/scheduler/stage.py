@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.scheduler.extended_resources import EXTENDED_CLAIM_ENTRY
+from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY
 from tests.e2e.scheduler.objects import (
     DRA,
     NAMESPACE,

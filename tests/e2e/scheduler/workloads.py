@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, count_claim
+from dra_infra.kubernetes.apiserver import CLAIMS_KEY, count_claim
 from tests.e2e.scheduler.objects import NAMESPACE
 from tests.e2e.scheduler.scenario import Scenario
 from tools.cluster import Manifest

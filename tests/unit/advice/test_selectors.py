@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.placeholders import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 
 GPU = 'device.attributes["gpu.nvidia.com"]'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dra_infra.advice.objects import validate
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
 from dra_infra.markers import SECRET, Secret
 
 CLASS = "gpu.nvidia.com"

@@ -10,7 +10,7 @@ from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_pools import price_pools, read_prices
 from dra_infra.errors import FleetError
 from dra_infra.fleet import Billing
-from dra_infra.kubernetes.api.nodes import NodeTaint
+from dra_infra.kubernetes.api import NodeTaint
 
 POOLS = """
 pools:

@@ -7,7 +7,7 @@ import pytest
 from dra_infra.catalog.snapshots import load_snapshot
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.api.placeholders import holds_placeholder, is_placeholder
+from dra_infra.kubernetes.api import holds_placeholder, is_placeholder
 
 NODE = {
     "apiVersion": "v1",

@@ -6,8 +6,7 @@ import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds, workload_kinds
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.placeholders import UNKNOWN
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, UNKNOWN
 
 POD = {"spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}}
 BARE = POD["spec"]

@@ -11,7 +11,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.components.report import judged_at_end
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import UNKNOWN, Program, ProgramObject
 

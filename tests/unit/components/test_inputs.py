@@ -13,7 +13,7 @@ from pulumi.runtime import rpc
 import dra_infra as dra
 from dra_infra.components.component import Component
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import Placeholder, is_placeholder, plain_text
+from dra_infra.kubernetes.api import Placeholder, is_placeholder, plain_text
 from dra_infra.markers import marker_kind
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program_objects import UNKNOWN

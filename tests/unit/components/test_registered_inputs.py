@@ -10,7 +10,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 import dra_infra as dra
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.surroundings import fields_to_plain
 from dra_infra.program_objects import SECRET
 from tests.unit.components.family import FAMILY, registered, run

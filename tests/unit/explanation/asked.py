@@ -9,9 +9,7 @@ from dra_infra.explanation.explain import explain
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
 from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
 from dra_infra.explanation.records import Explanation
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of, state_of
 from tests.unit.kubernetes.scheduler.allocator.cases import Case, make_case
 

@@ -9,8 +9,7 @@ import pytest
 from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import read_requests
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
 from tests import draws
 from tests.unit.explanation.asked import claims_of, cluster_of
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of

@@ -11,8 +11,7 @@ from dra_infra.explanation.edit_selectors import yaml_text
 from dra_infra.explanation.explain import explain
 from dra_infra.explanation.records import Explanation, Suggestion
 from dra_infra.explanation.suggesting import Suggesting
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
 from tests import draws
 from tests.unit.explanation.asked import a_holder, answer, question_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case

@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS
+from dra_infra.kubernetes.api import BUILT_IN_KINDS
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings

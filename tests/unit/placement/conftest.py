@@ -7,9 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.nodes import Node, NodeTaint
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api import Node, NodeTaint, ObjectRef, ResourceSlice
 from dra_infra.placement.scheduling import place
 
 DRIVER = "gpu.example.com"

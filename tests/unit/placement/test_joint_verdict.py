@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dra_infra.fleet import Fleet, NodePool
-from dra_infra.kubernetes.api.nodes import Node
+from dra_infra.kubernetes.api import Node
 from dra_infra.placement import fillings, orders
 from dra_infra.placement.scheduling import place
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN
 from dra_infra.placement.free_fleet import FirstFit
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 from dra_infra.placement.open_programs import open_program

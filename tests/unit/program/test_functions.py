@@ -11,7 +11,7 @@ import pulumi_kubernetes as k8s
 import pytest
 
 from dra_infra.answers import compare
-from dra_infra.kubernetes.api.placeholders import Placeholder
+from dra_infra.kubernetes.api import Placeholder
 from dra_infra.markers import as_shown, marker_kind
 from dra_infra.program.synth import synth, synth_function
 from dra_infra.program_objects import Program

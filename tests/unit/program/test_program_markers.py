@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.errors import ProgramError
-from dra_infra.kubernetes.api.placeholders import UNKNOWN, Placeholder
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
 from dra_infra.markers import SECRET, Secret
 from dra_infra.program.program_json import program_from_json, program_to_json, write_json
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease

@@ -15,7 +15,7 @@ from dra_infra.answers.explaining import explain
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.simulating import simulate
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.placeholders import Placeholder, is_placeholder
+from dra_infra.kubernetes.api import Placeholder, is_placeholder
 from dra_infra.program.synth import synth_function
 
 FLEET = "hgx-h100 x 1"

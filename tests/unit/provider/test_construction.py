@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 import dra_infra as dra
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.placeholders import is_placeholder
+from dra_infra.kubernetes.api import is_placeholder
 from tests.unit.components.family import FAMILY, make, unknown
 from tests.unit.provider.constructing import construct, construct_all, make_in_python
 

@@ -10,12 +10,14 @@ import pytest
 
 from dra_infra.errors import Place
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
-from dra_infra.kubernetes.api.nodes import Node, NodeTaint
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.kubernetes.api import (
     Device,
     DeviceAttribute,
     DeviceCapacity,
+    Node,
+    NodeTaint,
+    ObjectMeta,
+    ObjectRef,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,

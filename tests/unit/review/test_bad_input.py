@@ -11,7 +11,7 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.placeholders import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 from dra_infra.review import Review, review
 from tests import draws

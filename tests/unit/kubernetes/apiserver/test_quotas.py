@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import (
+from dra_infra.kubernetes.apiserver import (
     CLAIMS_KEY,
     Quotas,
     count_claim,
@@ -16,7 +16,7 @@ from dra_infra.kubernetes.apiserver.admission import (
     is_quota_key,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler import pod_requests
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 IMPLICIT = "requests.deviceclass.resource.kubernetes.io/gpu"

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel import check
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
-from dra_infra.kubernetes.cel.evaluate import compile_expression
-from dra_infra.kubernetes.cel.source_text import split_conjunction
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import (
+    DeviceView,
+    Environment,
+    check,
+    check_expression,
+    compile_expression,
+    split_conjunction,
+)
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from dra_infra.kubernetes.cel.tree import Node, walk
 
 DOMAIN = 'device.attributes["a.b"]'

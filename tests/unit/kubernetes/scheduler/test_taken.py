@@ -7,9 +7,8 @@ import random
 import pytest
 
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api.nodes import Node
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import Node, ResourceSlice
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.placement.scheduling import place
 from tests import draws
 

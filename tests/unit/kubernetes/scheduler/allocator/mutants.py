@@ -8,23 +8,27 @@ from dataclasses import fields, replace
 from typing import Any, Final
 from unittest.mock import PropertyMock, patch
 
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import DeviceCapacity
+from dra_infra.kubernetes.api import DeviceCapacity, Quantity
 from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
+    AllocatedState,
+    Matching,
+    Quirk,
+    Usage,
+    Variant,
     allocator,
     capacity,
     counters,
     pools,
     requests,
+    scalar_value,
     search,
     selection,
     slices,
 )
-from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar_value
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
+from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
-from dra_infra.kubernetes.scheduler.allocator.variants import Features, Quirk, Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import Features
 
 Patches = Callable[[], list[Any]]
 
