@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
+from dra_infra.explanation.question import AskedClaim, Holder, Question
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import (
     AllocationResult,
@@ -45,6 +45,7 @@ from dra_infra.kubernetes.scheduler import (
     read_shape,
     show_amount,
 )
+from dra_infra.kubernetes.scheduler.allocator import Allocator
 from dra_infra.markers import is_name_made_up
 
 Manifest = Mapping[str, Any]
@@ -136,7 +137,7 @@ class ClusterContext:
             pods = max(template.replicas or 1, 1)
         slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
-            cluster=Inventory.of(self.release, slices, known.values()),
+            cluster=Allocator(self.release, slices, known.values()),
             slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),

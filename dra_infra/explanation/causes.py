@@ -157,7 +157,7 @@ def _pools_of_node(question: Question, node: Node) -> Iterator[tuple[Problem, Po
             ),
             trouble.pool,
         )
-    for pool in question.cluster.allocator.pools(node):
+    for pool in question.cluster.pools(node):
         if pool.counts:
             yield (
                 Problem(

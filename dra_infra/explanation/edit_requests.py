@@ -13,7 +13,7 @@ from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api import CapacityRequirements, DeviceToleration, drivers_of, nanos
-from dra_infra.kubernetes.scheduler.allocator import RequestKey, request_leaves
+from dra_infra.kubernetes.scheduler.allocator import RequestKey
 
 _CLASSES: Final = 6
 """Other classes that are tried."""
@@ -161,7 +161,7 @@ def other_classes(
     """With another class of the cluster, those with the most similar names first."""
     asked = question.claims[claim]
     chosen = (asked.claim.spec.devices.requests or ())[request]
-    wanted = request_leaves(chosen)[sub].device_class_name
+    wanted = [leaf for _, _, leaf in chosen.leaves][sub].device_class_name
     classes = question.cluster.classes
     # The devices of another driver are another thing.
     drivers = drivers_of(classes[wanted]) if wanted in classes else set()

@@ -127,7 +127,7 @@ def free_claims(question: Question, survey: Survey) -> Iterator[Ladder]:
     seen: set[tuple[str, ...]] = set()
     nodes = {node.name: node for node in question.nodes}
     for name in survey.nearest()[:_NODES]:
-        pools = {pool.id for pool in question.cluster.allocator.pools(nodes[name])}
+        pools = {pool.id for pool in question.cluster.pools(nodes[name])}
         here = [
             each for each in others if any((device.driver, device.pool) in pools for device in each.devices)
         ]

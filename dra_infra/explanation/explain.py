@@ -17,7 +17,7 @@ from dra_infra.explanation.edits import Ladder
 from dra_infra.explanation.further_causes import FurtherCauses
 from dra_infra.explanation.node_kinds import NodeKind, sort_nodes
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
-from dra_infra.explanation.question import Holder, Inventory, Leaf, Question, read_requests
+from dra_infra.explanation.question import Holder, Leaf, Question, read_requests
 from dra_infra.explanation.records import (
     AttemptError,
     Explanation,
@@ -33,6 +33,7 @@ from dra_infra.kubernetes.scheduler.allocator import (
     Allocated,
     AllocatedState,
     AllocationError,
+    Allocator,
     Failed,
     Outcome,
     Quirk,
@@ -289,7 +290,7 @@ class _Explainer:
         """
         cluster = question.cluster
         variant = replace(cluster.variant, quirks=cluster.variant.quirks - without)
-        other = Inventory.of(
+        other = Allocator(
             variant, cluster.index, cluster.classes.values(), cluster.state, evaluator=cluster.evaluator
         )
         outcome, ended = self._budget.attempt(question.with_cluster(other), node)

@@ -48,7 +48,7 @@ def sort_nodes(question: Question) -> list[NodeKind]:
     for node in question.eligible:
         numbers: dict[tuple[str, Hashable], int] = {}
         reader = _Reader(question, kinds, reads, sorted(attributes), node, numbers)
-        content = tuple(reader.pool(pool) for pool in question.cluster.allocator.pools(node))
+        content = tuple(reader.pool(pool) for pool in question.cluster.pools(node))
         key = (content, question.declared_by(node), question.room.get(node.name, question.pods) > 0)
         found.setdefault(key, []).append(node)
     return [NodeKind(tuple(nodes)) for nodes in found.values()]

@@ -1,7 +1,7 @@
 """A question about the pods of one object: what they ask for, where they may go, and what is in use there.
 
-The inventory is what the question is asked of: devices, classes, what is in use, and whose allocator answers. The
-requests of claims come one by one, each with the name and the field by which a person knows it.
+The allocator is what the question is asked of: devices, classes, and what is in use. The requests of claims come one by
+one, each with the name and the field by which a person knows it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dra_infra.kubernetes.api import (
     AllocationResult,
     DeviceClass,
     Node,
-    Release,
     ResourceClaim,
     ResourceSlice,
 )
@@ -22,61 +21,9 @@ from dra_infra.kubernetes.scheduler.allocator import (
     AllocatedState,
     Allocator,
     DeviceID,
-    Evaluator,
-    KindEvaluator,
     RequestKey,
-    SliceIndex,
-    Variant,
     Wanted,
-    check_features,
-    choose_variant,
-    describe_request,
-    request_leaves,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """Everything but the nodes and the claims."""
-
-    variant: Variant
-    index: SliceIndex
-    classes: Mapping[str, DeviceClass]
-    state: AllocatedState
-    evaluator: Evaluator
-    allocator: Allocator
-
-    @classmethod
-    def of(
-        cls,
-        release: Release | Variant,
-        slices: Sequence[ResourceSlice] | SliceIndex,
-        classes: Iterable[DeviceClass],
-        state: AllocatedState | None = None,
-        *,
-        evaluator: Evaluator | None = None,
-    ) -> Inventory:
-        """Takes the arguments of `Allocator`."""
-        variant = choose_variant(release) if isinstance(release, Release) else release
-        index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
-        known = {each.metadata.name or "": each for each in classes}
-        state = AllocatedState() if state is None else state
-        evaluator = KindEvaluator(variant) if evaluator is None else evaluator
-        allocator = Allocator(variant, index, known.values(), state, evaluator=evaluator)
-        return cls(variant, index, known, state, evaluator, allocator)
-
-    def with_state(self, state: AllocatedState) -> Inventory:
-        """A copy in which other devices are in use."""
-        return replace(self, state=state, allocator=self.allocator.with_state(state))
-
-    def with_class(self, changed: DeviceClass) -> Inventory:
-        """A copy in which one class is changed."""
-        classes = {**self.classes, changed.metadata.name or "": changed}
-        return Inventory.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
-
-    def with_slices(self, slices: Sequence[ResourceSlice]) -> Inventory:
-        """A copy with other slices."""
-        return Inventory.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +95,7 @@ class Question:
         priority: Of the pods; None where it is not known.
     """
 
-    cluster: Inventory
+    cluster: Allocator
     slices: Sequence[ResourceSlice] = field(repr=False)
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
@@ -207,7 +154,7 @@ class Question:
             cluster = cluster.with_class(DeviceClass.from_manifest({"metadata": {"name": name}, "spec": {}}))
         return self.with_cluster(cluster)
 
-    def with_cluster(self, cluster: Inventory) -> Question:
+    def with_cluster(self, cluster: Allocator) -> Question:
         """A copy with other devices or classes."""
         return replace(self, cluster=cluster)
 
@@ -256,7 +203,7 @@ def name_claims(claims: Sequence[ResourceClaim], names: Sequence[str] = ()) -> l
 
 
 def read_requests(
-    cluster: Inventory, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
+    cluster: Allocator, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
 ) -> list[tuple[Leaf, ...]]:
     """The requests of all claims in order, each with its entries.
 
@@ -267,11 +214,9 @@ def read_requests(
     found = []
     for number, claim in enumerate(claims):
         for position, request in enumerate(claim.spec.devices.requests or ()):
-            check_features(claim, request, cluster.variant)
             path = f"devices.requests[{position}]"
             entries = []
-            for sub, leaf in enumerate(request_leaves(request)):
-                wanted = describe_request(claim, request, leaf, cluster.classes, cluster.variant)
+            for sub, wanted in enumerate(cluster.read_request(claim, request)):
                 below = f"firstAvailable[{sub}]" if request.first_available else "exactly"
                 entries.append(
                     Leaf(RequestKey(number, position, sub), wanted, called[number], f"{path}.{below}")

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 
 from dra_infra.explanation.device_checks import DeviceChecks
-from dra_infra.explanation.question import Inventory, Leaf
+from dra_infra.explanation.question import Leaf
 from dra_infra.kubernetes.api import DeviceConstraint, ResourceClaim, nanos
 from dra_infra.kubernetes.scheduler.allocator import (
     AllocatedState,
     AllocationError,
+    Allocator,
     CounterAvailability,
     DeviceID,
     Matching,
@@ -200,7 +201,7 @@ class Counting:
 
     def __init__(
         self,
-        cluster: Inventory,
+        cluster: Allocator,
         checks: DeviceChecks,
         claims: Sequence[ResourceClaim],
         choices: Sequence[Choice],

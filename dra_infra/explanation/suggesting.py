@@ -82,7 +82,7 @@ class Budget:
 
         if self.is_late():
             raise LateError
-        allocator = question.cluster.allocator
+        allocator = question.cluster
         declared = question.declared_by(node)
         outcome = allocator.allocate(node, question.asked, declared=declared, is_cancelled=is_cancelled)
         if isinstance(outcome, Allocated) and outcome.leaves_out:

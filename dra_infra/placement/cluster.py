@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
-from dra_infra.explanation.question import Inventory
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import (
     AllocationResult,
@@ -46,13 +45,9 @@ from dra_infra.kubernetes.scheduler.allocator import (
     Cannot,
     CapacityError,
     DeviceID,
-    DeviceKinds,
-    KindEvaluator,
     Pool,
     Published,
     Quirk,
-    SliceIndex,
-    choose_variant,
     device_matches_node,
     fits_capacity,
     passes_selectors,
@@ -108,11 +103,9 @@ class Cluster:
         """What each node offers, whatever runs on it."""
         self.device_amounts = DeviceAmounts(self.slices, release)
         self._is_late = is_late
-        self._variant = choose_variant(release)
-        self._index = SliceIndex(self.slices, self._variant)
-        self.kinds = DeviceKinds(self._variant)
-        self._evaluator = KindEvaluator(self._variant, kinds=self.kinds)
-        self._base = Allocator(self._variant, self._index, (), evaluator=self._evaluator)
+        self._base = Allocator(release, self.slices, ())
+        self._variant = self._base.variant
+        self.kinds = self._base.kinds
         self._pools: list[tuple[Pool, ...] | None] = [None] * len(self.nodes)
         self._allocators: dict[tuple[str, ...], Allocator] = {}
 
@@ -189,7 +182,7 @@ class Cluster:
         requested = leaf.capacity.requests if leaf.capacity else None
         try:
             for device in (each for pool in pools for each in (*pool.devices, *pool.elsewhere)):
-                if passes_selectors(selectors, "", device, self._evaluator, self._variant) and consumes:
+                if passes_selectors(selectors, "", device, self._base.evaluator, self._variant) and consumes:
                     fits_capacity(
                         requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant
                     )
@@ -209,9 +202,7 @@ class Cluster:
         self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
     ) -> NodeReason:
         """The first reason why a node cannot serve claims, which are called by their own names."""
-        question = Inventory.of(
-            self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
-        )
+        question = self._base.with_classes(_classes(demands)).with_state(state)
         named = [
             claim.changed({"metadata": ObjectMeta().changed({"name": ref.name, "namespace": ref.namespace})})
             for claim, ref in zip(_claims(demands), claims, strict=True)

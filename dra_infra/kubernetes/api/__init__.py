@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.api.equality import is_same_json as is_same_json
     from dra_infra.kubernetes.api.equality import is_same_value as is_same_value
     from dra_infra.kubernetes.api.gates import GATES as GATES
-    from dra_infra.kubernetes.api.gates import NEEDS as NEEDS
-    from dra_infra.kubernetes.api.gates import PATCHES as PATCHES
     from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS as SUPPORTED_MINORS
     from dra_infra.kubernetes.api.gates import Release as Release
     from dra_infra.kubernetes.api.go_text import go_json as go_json
@@ -170,8 +168,6 @@ _HOMES = find_homes(
         ),
         "gates": (
             "GATES",
-            "NEEDS",
-            "PATCHES",
             "Release",
             "SUPPORTED_MINORS",
         ),

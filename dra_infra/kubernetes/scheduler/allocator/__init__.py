@@ -35,18 +35,10 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal as Refusal
     from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey as RequestKey
     from dra_infra.kubernetes.scheduler.allocator.requests import Wanted as Wanted
-    from dra_infra.kubernetes.scheduler.allocator.requests import check_features as check_features
-    from dra_infra.kubernetes.scheduler.allocator.requests import describe_request as describe_request
-    from dra_infra.kubernetes.scheduler.allocator.requests import request_leaves as request_leaves
-    from dra_infra.kubernetes.scheduler.allocator.search import is_tried as is_tried
     from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds as DeviceKinds
-    from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator as Evaluator
-    from dra_infra.kubernetes.scheduler.allocator.selection import KindEvaluator as KindEvaluator
     from dra_infra.kubernetes.scheduler.allocator.selection import Trouble as Trouble
     from dra_infra.kubernetes.scheduler.allocator.selection import passes_selectors as passes_selectors
-    from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex as SliceIndex
     from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node as device_matches_node
-    from dra_infra.kubernetes.scheduler.allocator.slices import pool_of as pool_of
     from dra_infra.kubernetes.scheduler.allocator.state import NO_USE as NO_USE
     from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState as AllocatedState
     from dra_infra.kubernetes.scheduler.allocator.state import Usage as Usage
@@ -54,7 +46,6 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.taking import list_untolerated as list_untolerated
     from dra_infra.kubernetes.scheduler.allocator.variants import Quirk as Quirk
     from dra_infra.kubernetes.scheduler.allocator.variants import Variant as Variant
-    from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant as choose_variant
 
 # The source: a name is public when it stands here, behind its module.
 _HOMES = find_homes(
@@ -95,23 +86,13 @@ _HOMES = find_homes(
         "requests": (
             "RequestKey",
             "Wanted",
-            "check_features",
-            "describe_request",
-            "request_leaves",
         ),
-        "search": ("is_tried",),
         "selection": (
             "DeviceKinds",
-            "Evaluator",
-            "KindEvaluator",
             "Trouble",
             "passes_selectors",
         ),
-        "slices": (
-            "SliceIndex",
-            "device_matches_node",
-            "pool_of",
-        ),
+        "slices": ("device_matches_node",),
         "state": (
             "AllocatedState",
             "NO_USE",
@@ -124,7 +105,6 @@ _HOMES = find_homes(
         "variants": (
             "Quirk",
             "Variant",
-            "choose_variant",
         ),
     }
 )

@@ -25,7 +25,7 @@ from dra_infra.kubernetes.scheduler.allocator.demands import Demands, gather_dem
 from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts, gather_facts
 from dra_infra.kubernetes.scheduler.allocator.identity import abort
 from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search, is_tried
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
 
 _Clusters = dict[int, tuple[list[Hashable], list[Hashable]]]
@@ -218,7 +218,7 @@ class PrunedSearch(Search):
 
     def __init__(self, attempt: Attempt, availability: CounterAvailability) -> None:
         super().__init__(attempt)
-        self._tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
+        self._tried = [pool for pool in attempt.pools if pool.is_tried(attempt.variant)]
         self._attempt = attempt
         self._availability = availability
         self._has_counted = False
@@ -317,7 +317,7 @@ class SearchLength(Search):
 
     def _find(self) -> bool:
         attempt = self._attempt
-        tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
+        tried = [pool for pool in attempt.pools if pool.is_tried(attempt.variant)]
         demands = gather_demands(attempt, self.wanted, self._candidates, tried)
         facts = gather_facts(demands, self._claims, attempt.state, self._availability) if demands else None
         self._states = States(facts) if facts else None

@@ -167,13 +167,6 @@ def _room_for(depth: int) -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def is_tried(pool: Pool, variant: Variant) -> bool:
-    """Devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
-    if pool.invalid:
-        return variant.number == 34
-    return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
-
-
 class Found(Enum):
     """Result of one step of a search."""
 
@@ -207,7 +200,7 @@ class Search:
         self._candidates = [
             (pool, each)
             for pool in self._pools
-            if is_tried(pool, self._variant)
+            if pool.is_tried(self._variant)
             for each in (pool.devices if not pool.invalid else (None,))
         ]
         self.wanted.update(self._preparation.run())

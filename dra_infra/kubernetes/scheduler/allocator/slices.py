@@ -17,11 +17,6 @@ from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_e
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 
-def pool_of(slice_: ResourceSlice) -> PoolID:
-    """The pool that a slice is part of."""
-    return PoolID(slice_.spec.driver, slice_.spec.pool.name)
-
-
 def matches_node(
     node: Node, name: str | None, *, all_nodes: bool | None, selector: NodeSelector | None
 ) -> bool:
@@ -61,7 +56,7 @@ class SliceIndex:
         self._settled: dict[Variant, tuple[dict[str, _Numbered], _Numbered]] = {}
         self._unparsed = [each for each in slices if any(map(find_parse_error, _list_selectors(each)))]
         for number, slice_ in enumerate(slices):
-            self._by_pool[pool_of(slice_)].append(slice_)
+            self._by_pool[PoolID.of(slice_)].append(slice_)
             if _uses_compatibility_groups(slice_):
                 self._grouped.add(id(slice_))
             if not slice_.spec.node_name or self._is_for_all(slice_):
@@ -102,7 +97,7 @@ class SliceIndex:
         by_pool: dict[PoolID, _Numbered] = defaultdict(list)
         for number, slice_ in self._shared:
             if slice_.spec.node_name:
-                by_pool[pool_of(slice_)].append((number, slice_))
+                by_pool[PoolID.of(slice_)].append((number, slice_))
         local = dict(self._local)
         settled: set[int] = set()
         for pool, numbered in by_pool.items():

@@ -92,7 +92,7 @@ _NEWEST: Final = Variant(number=37, channel="incubating", features=Features(), g
 
 MUTANTS: Final[dict[str, Patches]] = {
     "slices of an older generation stay": _put(
-        pools, "_add", lambda gathered, each: gathered.setdefault(slices.pool_of(each), []).append(each)
+        pools, "_add", lambda gathered, each: gathered.setdefault(slices.PoolID.of(each), []).append(each)
     ),
     "incomplete pools are complete": _pool_without("is_incomplete", value=False),
     "newer generations elsewhere are not looked for": _put(

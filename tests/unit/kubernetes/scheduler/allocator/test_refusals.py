@@ -34,7 +34,7 @@ def refusals_of(case: Case) -> list[list[Refusal]]:
     claim = ResourceClaim.from_manifest(case.claims[0])
     request = (claim.spec.devices.requests or ())[0]
     assert request.exactly is not None
-    wanted = describe_request(claim, request, request.exactly, allocator._classes, case.variant)
+    wanted = describe_request(claim, request, request.exactly, allocator.classes, case.variant)
     look = allocator.look(node)
     return [look.refusals(wanted, pool, device) for pool in allocator.pools(node) for device in pool.devices]
 
