@@ -25,7 +25,7 @@ from dra_infra.kubernetes.api import (
     value_at,
 )
 from dra_infra.kubernetes.api.names import is_label_key
-from dra_infra.kubernetes.apiserver import DEVICES, claim_devices, read_hard
+from dra_infra.kubernetes.apiserver import QuotaKey, claim_devices, read_hard
 from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX, node_amounts, pod_requests, show_amount
 
 HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
@@ -74,7 +74,7 @@ def find_held(
     covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
     mapped = read_class_mappings((*beside, *objects))
     classes = {
-        str(value_at(each, "spec", "extendedResourceName")): (mapped or {}).get(name, f"{name}{DEVICES}")
+        str(value_at(each, "spec", "extendedResourceName")): (mapped or {}).get(name, QuotaKey.of_class(name))
         for name, each in _find(known, "DeviceClass", "").items()
     }
     for index, manifest in queued:
@@ -141,8 +141,10 @@ def _of_account(
         shown = show_amount(resource, amount)
         # The pods of one part have all of it from one flavor.
         most = max(given, default=0) if len(parts) == 1 else sum(given)
-        is_class = resource.endswith(DEVICES)
-        may_be_mapped = mapped is None and not all(is_class and each.endswith(DEVICES) for each in spare)
+        is_class = QuotaKey(resource).class_name is not None
+        may_be_mapped = mapped is None and not all(
+            is_class and QuotaKey(each).class_name is not None for each in spare
+        )
         if amount <= most or (not given and "/" in resource and may_be_mapped):
             continue
         has = f"{show_amount(resource, int(most))} and no cohort to borrow from" if given else "no amount"
@@ -194,7 +196,7 @@ def _count(
             templates = _find(known, "ResourceClaimTemplate", pods.owner.stored.namespace)
             asked = value_at(templates.get(str(entry.template_name)), "spec", "spec")
             for class_name, devices in claim_devices(asked):
-                total[mapped.get(class_name, f"{class_name}{DEVICES}")] += devices * number
+                total[mapped.get(class_name, QuotaKey.of_class(class_name))] += devices * number
     return Counter({name: amount for name, amount in total.items() if name != "pods" or name in amounts})
 
 

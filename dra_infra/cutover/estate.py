@@ -19,7 +19,7 @@ from dra_infra.kubernetes.api import (
     mappings,
     value_at,
 )
-from dra_infra.kubernetes.apiserver import DEVICES, is_extended_key
+from dra_infra.kubernetes.apiserver import QuotaKey, is_extended_resource
 from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
@@ -49,7 +49,7 @@ class KindsAsAdmitted(WorkloadKinds):
         for each in super().find_pod_templates(manifest):
             parts = (value_at(it, "resources", part) for _, it in containers_of(each.spec) for part in _PARTS)
             names = sorted(
-                {str(name) for part in parts for name in mapping(part) if is_extended_key(str(name))}
+                {str(name) for part in parts for name in mapping(part) if is_extended_resource(str(name))}
             )
             held = each.spec.get("tolerations") or []
             if not names or not isinstance(held, list) or each.owner.kind == "DaemonSet":
@@ -219,7 +219,11 @@ class Estate:
         """The keys of each quota and queue that count devices, with their amounts."""
         for each in self.common:
             amounts = _amounts(_at_the_end(each) if is_over else each)
-            keys = {key: amount for key, amount in amounts.items() if is_old(key) or key.endswith(DEVICES)}
+            keys = {
+                key: amount
+                for key, amount in amounts.items()
+                if is_old(key) or QuotaKey(key).class_name is not None
+            }
             if keys:
                 yield reference_to(each), keys
 
@@ -263,7 +267,7 @@ def _without_old(value: Any) -> Any:
     if not isinstance(value, (Mapping, list)):
         return value
     names = [str(each.get("name") if isinstance(each, Mapping) else each) for each in value]
-    is_double = any(each.endswith(DEVICES) for each in names)
+    is_double = any(QuotaKey(each).class_name is not None for each in names)
     kept = [each for each, name in zip(value, names, strict=True) if not (is_double and is_old(name))]
     if isinstance(value, Mapping):
         return {key: _without_old(value[key]) for key in kept}

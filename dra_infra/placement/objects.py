@@ -28,15 +28,7 @@ from dra_infra.kubernetes.api import (
     value_at,
 )
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.apiserver import (
-    PodAdmission,
-    Quotas,
-    Use,
-    count_claim,
-    counts_class,
-    quota_keys,
-    read_hard,
-)
+from dra_infra.kubernetes.apiserver import PodAdmission, QuotaKey, Quotas, Use, count_claim, read_hard
 from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, NOTHING_TAKEN, ServedResources, Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
@@ -237,13 +229,13 @@ def _name_quotas_of_unknown_classes(objects: ProgramObjects, namespaces: Sequenc
     """Yield a note for each quota of a class that is not in the input, where one of the program has a name that is known later."""
     if not any(map(is_placeholder, objects.classes)):
         return
-    known = {key for name in objects.classes for key in quota_keys(plain_text(name))}
+    known = {key for name in objects.classes for key in QuotaKey.list_of_class(plain_text(name))}
     for manifest in objects.policies:
         ref = ObjectRef.of(manifest).stored
         if ref.kind != "ResourceQuota" or ref.namespace not in {each or "default" for each in namespaces}:
             continue
         for key in read_hard(manifest):
-            if counts_class(key) and key not in known:
+            if QuotaKey(key).counts_class and key not in known:
                 yield f"{key} of {ref} may limit a class whose name is only known after `pulumi up`, and is not counted for it"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import Namespaces, ObjectRef, Release, WorkloadKinds, by_namespace, value_at
-from dra_infra.kubernetes.apiserver import is_extended_key
+from dra_infra.kubernetes.apiserver import is_extended_resource
 from dra_infra.kubernetes.scheduler import PlacedPods, PodShape, Taken
 from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
@@ -90,7 +90,7 @@ def open_program(
         for claim in sorted(objects.joined, key=by_namespace)
         if value_at(objects.held[claim], "status", "allocation")
     ]
-    given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_key(name)}
+    given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_resource(name)}
     for number, each in enumerate(others):
         is_new = number >= len(evicted) and isinstance(each.plan, PodPlan)
         if (

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from dra_infra.kubernetes.front_door import find_homes, load_late
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY as CLAIMS_KEY
-    from dra_infra.kubernetes.apiserver.admission import DEVICES as DEVICES
     from dra_infra.kubernetes.apiserver.admission import Charges as Charges
     from dra_infra.kubernetes.apiserver.admission import PodAdmission as PodAdmission
     from dra_infra.kubernetes.apiserver.admission import Quotas as Quotas
@@ -21,14 +19,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.admission import count_extended_claim as count_extended_claim
     from dra_infra.kubernetes.apiserver.admission import count_object as count_object
     from dra_infra.kubernetes.apiserver.admission import count_pod as count_pod
-    from dra_infra.kubernetes.apiserver.admission import counts_claims as counts_claims
-    from dra_infra.kubernetes.apiserver.admission import counts_class as counts_class
-    from dra_infra.kubernetes.apiserver.admission import counts_devices as counts_devices
-    from dra_infra.kubernetes.apiserver.admission import counts_whole as counts_whole
     from dra_infra.kubernetes.apiserver.admission import describe_refusal as describe_refusal
-    from dra_infra.kubernetes.apiserver.admission import is_extended_key as is_extended_key
-    from dra_infra.kubernetes.apiserver.admission import is_quota_key as is_quota_key
-    from dra_infra.kubernetes.apiserver.admission import quota_keys as quota_keys
     from dra_infra.kubernetes.apiserver.admission import read_hard as read_hard
     from dra_infra.kubernetes.apiserver.claims import check_toleration as check_toleration
     from dra_infra.kubernetes.apiserver.configurations import environment_of as environment_of
@@ -36,6 +27,8 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.field_errors import Judged as Judged
     from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS as MAX_ANNOTATIONS
     from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims as check_pod_claims
+    from dra_infra.kubernetes.apiserver.quota_keys import QuotaKey as QuotaKey
+    from dra_infra.kubernetes.apiserver.quota_keys import is_extended_resource as is_extended_resource
     from dra_infra.kubernetes.apiserver.rules import RULES as RULES
     from dra_infra.kubernetes.apiserver.verdict import ADMIN_LABEL as ADMIN_LABEL
     from dra_infra.kubernetes.apiserver.verdict import Verdict as Verdict
@@ -45,9 +38,7 @@ if TYPE_CHECKING:
 _HOMES = find_homes(
     {
         "admission": (
-            "CLAIMS_KEY",
             "Charges",
-            "DEVICES",
             "PodAdmission",
             "Quotas",
             "Use",
@@ -56,14 +47,7 @@ _HOMES = find_homes(
             "count_extended_claim",
             "count_object",
             "count_pod",
-            "counts_claims",
-            "counts_class",
-            "counts_devices",
-            "counts_whole",
             "describe_refusal",
-            "is_extended_key",
-            "is_quota_key",
-            "quota_keys",
             "read_hard",
         ),
         "claims": ("check_toleration",),
@@ -74,6 +58,7 @@ _HOMES = find_homes(
         ),
         "metadata": ("MAX_ANNOTATIONS",),
         "pod_claims": ("check_pod_claims",),
+        "quota_keys": ("QuotaKey", "is_extended_resource"),
         "rules": ("RULES",),
         "verdict": (
             "ADMIN_LABEL",

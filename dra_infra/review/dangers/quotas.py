@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from dra_infra.kubernetes.api import ObjectRef, PodTemplate
 from dra_infra.kubernetes.apiserver import (
-    CLAIMS_KEY,
     Charges,
+    QuotaKey,
     Use,
     count_claim,
     count_pod,
-    counts_claims,
     describe_refusal,
     read_hard,
 )
@@ -76,7 +75,7 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         was, use, beside = (each.get(where, Counter()) for each in (before, after, foreign))
         passed: dict[_Passed, list[str]] = {}
         for key, limit in sorted(new.items()):
-            if not counts_claims(key):
+            if not QuotaKey(key).counts_claims:
                 continue
             needed = use[key] + beside[key]
             rolls = dict(rolling.holders(where, key))
@@ -270,7 +269,7 @@ def _count_pods(
         if entry.template_name:
             ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
             template = templates.get(ref.stored)
-            use += count(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
+            use += count(get_field(template, "spec.spec")) if template else Counter({QuotaKey.CLAIMS: 1})
     with suppress(ValueError):
         use += count_pod(pod_requests(pods.spec))
     return Counter({key: each * number for key, each in use.items()})

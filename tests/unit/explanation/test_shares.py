@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.explanation.shares import largest_share, refuse_share
 from dra_infra.kubernetes.api import DeviceCapacity, Release, nanos
-from dra_infra.kubernetes.scheduler.allocator import choose_variant
+from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
 
 VARIANT = choose_variant(Release(minor="1.37", gates=frozenset({"DRAConsumableCapacity"})))
 RANGE = {"validRange": {"min": "1Gi", "max": "20Gi", "step": "2Gi"}}

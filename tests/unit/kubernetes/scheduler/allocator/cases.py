@@ -12,8 +12,8 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from dra_infra.kubernetes.api import GATES, Release
-from dra_infra.kubernetes.scheduler.allocator import Variant, choose_variant
-from dra_infra.kubernetes.scheduler.allocator.variants import asked_features
+from dra_infra.kubernetes.scheduler.allocator import Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import asked_features, choose_variant
 from tests.unit.kubernetes.scheduler.allocator.claims import CLASSES, claims_of
 from tests.unit.kubernetes.scheduler.allocator.fleets import allocated_of, slices_of
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator import KindEvaluator, Published, Trouble, choose_variant
+from dra_infra.kubernetes.scheduler.allocator import Published, Trouble
 from dra_infra.kubernetes.scheduler.allocator.identity import published_devices
-from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator
+from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator, KindEvaluator
+from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case, everything_of, release_of
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice
 

@@ -21,7 +21,6 @@ from dra_infra.kubernetes.scheduler.allocator import (
     Cannot,
     Failed,
     Outcome,
-    SliceIndex,
     demands,
     facts,
     pruning,
@@ -29,6 +28,7 @@ from dra_infra.kubernetes.scheduler.allocator import (
 from dra_infra.kubernetes.scheduler.allocator.bounds import Bounds, Flow
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands
 from dra_infra.kubernetes.scheduler.allocator.pruning import States
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.target import ClusterTarget
 from tests.unit.kubernetes.scheduler.allocator import known
 from tests.unit.kubernetes.scheduler.allocator.answers import (

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.api import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator import Allocated, Cannot, Check, Refusal, describe_request
+from dra_infra.kubernetes.scheduler.allocator import Allocated, Cannot, Check, Refusal
+from dra_infra.kubernetes.scheduler.allocator.requests import describe_request
 from tests import draws
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import Case, draw_case, make_case

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.scheduler.allocator import choose_variant
-from dra_infra.kubernetes.scheduler.allocator.variants import asked_features
+from dra_infra.kubernetes.scheduler.allocator.variants import asked_features, choose_variant
 from dra_infra.target import ClusterTarget
 
 
