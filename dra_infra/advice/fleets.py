@@ -32,7 +32,7 @@ from dra_infra.kubernetes.api import (
     drop_from_slice,
 )
 from dra_infra.kubernetes.apiserver import environment_of
-from dra_infra.kubernetes.cel import MATCH, DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
 from dra_infra.output.wording import join_words
 from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 
@@ -198,7 +198,7 @@ def _check_memory(
 def _passes(texts: Sequence[str], device: Device, capacity: Any, environment: Environment) -> bool:
     view = DeviceView(_DRIVER, device.attributes, capacity)
     try:
-        return all(compile_expression(text, environment).evaluate(view) == MATCH for text in texts)
+        return all(compile_expression(text, environment).matches(view) for text in texts)
     except InvalidSpecError:
         return False
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.cel.device_view import DeviceView as DeviceView
     from dra_infra.kubernetes.cel.diagnostics import find_hint as find_hint
     from dra_infra.kubernetes.cel.environment import Environment as Environment
-    from dra_infra.kubernetes.cel.evaluate import MATCH as MATCH
-    from dra_infra.kubernetes.cel.evaluate import NO_MATCH as NO_MATCH
     from dra_infra.kubernetes.cel.evaluate import compile_expression as compile_expression
     from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError as SyntaxRefusedError
     from dra_infra.kubernetes.cel.parsing.tokens import Token as Token
@@ -41,11 +39,7 @@ _HOMES = find_homes(
         "device_view": ("DeviceView",),
         "diagnostics": ("find_hint",),
         "environment": ("Environment",),
-        "evaluate": (
-            "MATCH",
-            "NO_MATCH",
-            "compile_expression",
-        ),
+        "evaluate": ("compile_expression",),
         "parsing.tokens": (
             "SyntaxRefusedError",
             "Token",

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from dra_infra.kubernetes.cel import MATCH, DeviceView, Environment, compile_expression
-from dra_infra.kubernetes.cel.evaluate import Failed, derive_attribute
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel.evaluate import MATCH, Failed, derive_attribute
 
 VIEW = DeviceView("a.b")
 
