@@ -12,18 +12,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.equality import is_same_json
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import (
-    AUTONAMED,
-    SECRET,
+from dra_infra.kubernetes.api import (
     UNKNOWN,
-    is_marker,
-    is_name_made_up,
+    DeviceClass,
+    ObjectRef,
+    Release,
+    is_placeholder,
+    is_same_json,
     value_at,
 )
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.markers import AUTONAMED, SECRET, is_name_made_up
 from dra_infra.resource_options import ResourceOptions, match_by_alias
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
@@ -118,7 +116,7 @@ class ProgramObject:
     def has_known_name(self) -> bool:
         """False where the name only exists after `pulumi up`: Pulumi or the server makes it up (`train-*`), or it is an Output."""
         name = self.ref.name
-        return not is_marker(name) and not name.endswith("*") and not is_name_made_up(self.manifest)
+        return not is_placeholder(name) and not name.endswith("*") and not is_name_made_up(self.manifest)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from dra_infra.catalog.drivers import Pins, newest, read_pins
-from dra_infra.kubernetes.api.gates import GATES, PATCHES, Release
+from dra_infra.kubernetes.api import GATES, Release
 from dra_infra.output.wording import join_words, shorten
 from dra_infra.release import VERSION
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
+    from dra_infra.fleet import Fleet
     from dra_infra.program_objects import Program
     from dra_infra.target import ClusterTarget
 
@@ -201,7 +201,7 @@ class Provenance:
         return {
             "text": self.describe(),
             "kubernetes": [
-                {"minor": each.minor, "rules": PATCHES[each.minor], "gates": _changed_gates(each)}
+                {"minor": each.minor, "rules": each.patch, "gates": _changed_gates(each)}
                 for each in self.releases
             ],
             "placement": self.placement.minor if self.placement is not None else None,
@@ -219,14 +219,14 @@ class Provenance:
         """Return the provenance as names with texts, for forms that have nothing else; what is not known is left out."""
         found = {
             "provenance": self.describe(),
-            "kubernetes": join_words((PATCHES[each.minor] for each in self.releases), most=_MOST),
+            "kubernetes": join_words((each.patch for each in self.releases), most=_MOST),
             "gates": " ".join(
                 f"{each.minor}:{name}={_word(value)}"
                 for each in self.releases
                 for name, value in _changed_gates(each).items()
             ),
-            "placement": PATCHES[self.placement.minor] if self.placement is not None else "",
-            "basePlacement": PATCHES[self.base_placement.minor] if self.base_placement is not None else "",
+            "placement": self.placement.patch if self.placement is not None else "",
+            "basePlacement": self.base_placement.patch if self.base_placement is not None else "",
             "serves": ", ".join(self.serves),
             "server": self.server,
             "drivers": ", ".join(self.drivers),
@@ -261,9 +261,7 @@ class Provenance:
         told = []
         for each in self.releases:
             own = {name: value for name, value in _changed_gates(each).items() if name not in gates}
-            told.append(
-                f"{each.minor} (rules of {PATCHES[each.minor]}{f', {_name_gates(own)}' if own else ''})"
-            )
+            told.append(f"{each.minor} (rules of {each.patch}{f', {_name_gates(own)}' if own else ''})")
         reported = f", which the API server reports as {server}" if server else ""
         return f"Kubernetes {join_words(told, most=_MOST)}{reported}"
 

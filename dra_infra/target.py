@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.gates import GATES, NEEDS, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release
 
 __all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
 
@@ -177,22 +177,13 @@ def _check_gate(name: str, minor: str, target: ClusterTarget) -> Iterator[Proble
     given: Mapping[str, object] = target.gates
     sound = {each: on for each, on in given.items() if isinstance(on, bool)}
     release = _release(minor, tuple(sorted(sound.items())))
-    if enabled and (missing := _missing_needs(name, release)):
+    if enabled and (missing := release.find_missing_needs(name)):
         yield Problem(
             path=f"gates[{name!r}]",
             code="gate-needs-gate",
             message=f"{name} needs {' and '.join(missing)} in Kubernetes {minor}, the server would not start",
             hint="add " + ", ".join(f"{each!r}: True" for each in missing),
         )
-
-
-def _missing_needs(name: str, release: Release) -> list[str]:
-    # Servers check dependencies between gates from 1.35 on.
-    if release.number < 35:
-        return []
-    return [
-        each for each in NEEDS.get(name, ()) if release.minor in GATES[each] and not release.enabled(each)
-    ]
 
 
 def _unknown_minor(minor: object) -> Problem:

@@ -25,10 +25,8 @@ from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.components.known_outputs import text_of
 from dra_infra.components.report import collect_problems
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import CLAIM_KINDS, ObjectRef, WorkloadKinds
 from dra_infra.placement.placement import Growth, JointVerdict, Placement, WorkloadPlacement
 from dra_infra.program import synth as engine
 from dra_infra.program_objects import Program, ProgramObject

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement import scheduling
 from dra_infra.placement.placement import Placement
 from dra_infra.placement.question import PlacementQuestion

@@ -15,16 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import DeviceClass, Node, Release, ResourceClaim, ResourceSlice
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Match
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator
 from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.scheduling import place
 from dra_infra.target import ClusterTarget

@@ -22,8 +22,8 @@ assert len(devices) == 1000
 
 matches = 0
 if sys.argv[1] == "ours":
-    from dra_infra.kubernetes.cel.device_view import DeviceView
-    from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
+    from dra_infra.kubernetes.cel import DeviceView, compile_expression
+    from dra_infra.kubernetes.cel.evaluate import Match
 
     programs = [compile_expression(text) for text in SELECTORS]
     views = [DeviceView(driver, device.attributes or {}, device.capacity or {}) for driver, device in devices]

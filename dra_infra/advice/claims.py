@@ -16,17 +16,17 @@ from dra_infra.advice.selectors import check_absence, check_name, check_reads, c
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import expressions_of
-from dra_infra.kubernetes.api.device_taints import DeviceToleration
-from dra_infra.kubernetes.api.limits import MAX_RESULTS, MAX_TOLERATIONS
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
     DeviceClaim,
     DeviceConstraint,
     DeviceRequest,
     DeviceSubRequest,
+    DeviceToleration,
     ExactDeviceRequest,
+    expressions_of,
 )
-from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.api.limits import MAX_RESULTS, MAX_TOLERATIONS
+from dra_infra.kubernetes.cel import Environment
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.findings import Names, Place, find_place
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Quantity, Semver
 from dra_infra.kubernetes.cel.tree import Call, Const, Ident, ListLiteral, Node
 
 DRIVER_PLACE: Final = Place("attribute", "device", "driver")

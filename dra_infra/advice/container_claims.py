@@ -12,9 +12,7 @@ from typing import Any, Final
 from dra_infra.advice.findings import Finding
 from dra_infra.advice.references import KnownObjects, Requests
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import drivers_of
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings
-from dra_infra.kubernetes.api.workload_kinds import PodClaimEntry, PodTemplate
+from dra_infra.kubernetes.api import PodClaimEntry, PodTemplate, drivers_of, is_placeholder, mapping, mappings
 from dra_infra.output.wording import join_words, nearest
 
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
@@ -34,20 +32,20 @@ def advise_containers(template: PodTemplate, known: KnownObjects) -> Iterator[Pr
     is_known = True
     for where, use in _uses(template):
         name = use.get("name")
-        if is_marker(name) or not isinstance(name, str):
+        if is_placeholder(name) or not isinstance(name, str):
             is_known = False
             continue
         used.add(name)
         request = use.get("request")
         entry = entries.get(name)
-        if entry is not None and isinstance(request, str) and request and not is_marker(request):
+        if entry is not None and isinstance(request, str) and request and not is_placeholder(request):
             finding = _check_request(request, _requests_of(entry, template, known))
             if finding is not None:
                 yield finding.at(template.at(f"{where}.request"))
     if not is_known or not any(mappings(template.spec.get(name)) for name in _LISTS):
         return
     for index, entry in enumerate(template.claims):
-        if entry.name in used or is_marker(entry.name):
+        if entry.name in used or is_placeholder(entry.name):
             continue
         requests = _requests_of(entry, template, known)
         if requests is None or not _is_of_pod(requests, known):

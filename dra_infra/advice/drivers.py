@@ -20,9 +20,15 @@ from dra_infra.advice.references import Checked
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassConfiguration, expressions_of
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceClaimConfiguration, ResourceClaim
+from dra_infra.kubernetes.api import (
+    DeviceClaim,
+    DeviceClaimConfiguration,
+    DeviceClass,
+    DeviceClassConfiguration,
+    ResourceClaim,
+    expressions_of,
+    mapping,
+)
 from dra_infra.specs.compute_domains import (
     DRIVER,
     check_allocation_mode,

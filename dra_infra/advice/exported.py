@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping
-from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api import group_of, is_placeholder, mapping
 
 EXPORTED: Final = frozenset({"exported-object", "status-cleared"})
 """Codes of what the server itself wrote into an object."""
@@ -23,7 +22,7 @@ _WITH_STATUS: Final = ("DeviceTaintRule", "ResourceClaim")
 def advise_exported(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the server wrote into an object, and refuses or clears in a create: codes `exported-object`, `status-cleared`."""
     version = mapping(manifest.get("metadata")).get("resourceVersion")
-    if isinstance(version, str) and not is_marker(version) and version.isdigit() and int(version) > 0:
+    if isinstance(version, str) and not is_placeholder(version) and version.isdigit() and int(version) > 0:
         yield Problem(
             path="metadata.resourceVersion",
             code="exported-object",

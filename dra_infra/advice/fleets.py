@@ -18,21 +18,21 @@ from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import Pins
 from dra_infra.catalog.vocabulary import product_memory
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.decoding import can_decode, decode
-from dra_infra.kubernetes.api.dropping import drop_from_slice
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
     CLAIM_KINDS,
+    Device,
+    DeviceCapacity,
     DeviceClaim,
+    Release,
     ResourceClaim,
     ResourceClaimTemplate,
+    can_decode,
+    decode,
+    drop_from_slice,
 )
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceCapacity
-from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import MATCH, compile_expression
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.apiserver import environment_of
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
 from dra_infra.output.wording import join_words
 from dra_infra.specs.compute_domains import CLIQUE_LABEL, is_compute_domain
 
@@ -198,7 +198,7 @@ def _check_memory(
 def _passes(texts: Sequence[str], device: Device, capacity: Any, environment: Environment) -> bool:
     view = DeviceView(_DRIVER, device.attributes, capacity)
     try:
-        return all(compile_expression(text, environment).evaluate(view) == MATCH for text in texts)
+        return all(compile_expression(text, environment).matches(view) for text in texts)
     except InvalidSpecError:
         return False
 

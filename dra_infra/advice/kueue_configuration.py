@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
+from dra_infra.kubernetes.api import is_placeholder, mapping, mappings, value_at
 
 _GROUP: Final = "config.kueue.x-k8s.io/"
 
@@ -35,7 +35,7 @@ def _configurations(objects: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[st
             yield each
         elif each.get("kind") == "ConfigMap":
             for text in mapping(each.get("data")).values():
-                if isinstance(text, str) and not is_marker(text) and _GROUP in text:
+                if isinstance(text, str) and not is_placeholder(text) and _GROUP in text:
                     yield from _read(text)
 
 

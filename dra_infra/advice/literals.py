@@ -12,8 +12,7 @@ from typing import Final
 
 from dra_infra.advice.findings import Finding, show
 from dra_infra.advice.study import Study
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Quantity, Semver
 
 _READS: Final[Mapping[str, Callable[[str], object]]] = {"quantity": Quantity.parse, "semver": Semver.parse}
 _NOUNS: Final = {"quantity": "quantity", "semver": "semantic version of three numbers"}

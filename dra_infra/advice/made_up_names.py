@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import as_marked, is_name_made_up
+from dra_infra.kubernetes.api import as_placeholder
+from dra_infra.markers import is_name_made_up
 
 _MADE_UP: Final = re.compile(r"(?P<stem>[^\s/\"'`]+)-\*(?:-(?P<digits>[0-9a-f]{8}))?")
 _WRITTEN: Final = re.compile(r"[^\s/\"'`]+-[0-9a-f]{8}")
@@ -29,7 +30,7 @@ class WrittenNames:
 
     def _write_in(self, value: Any) -> Any:
         if isinstance(value, str):
-            return as_marked(value, _MADE_UP.sub(self._written_for, value)) if "*" in value else value
+            return as_placeholder(value, _MADE_UP.sub(self._written_for, value)) if "*" in value else value
         if isinstance(value, Mapping):
             return {self._write_in(key): self._write_in(item) for key, item in value.items()}
         return [self._write_in(item) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,6 @@
 """All rules over a set of objects, on every release of the target.
 
-A program's objects have markers (`kubernetes.api.manifests.Marker`) in the place of values that are secret or only known
+A program's objects have markers (`dra_infra.markers`) in the place of values that are secret or only known
 after `pulumi up`. A marker breaks no rule. As a text it may be any text, so findings about it are left out; as a number or a
 mapping it may be any of those, so the field is left out.
 """
@@ -37,32 +37,51 @@ from dra_infra.advice.train_jobs import advise_train_jobs
 from dra_infra.catalog.drivers import Pins, newest, read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import can_decode, decode, json_type
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceClassSpec, expressions_of
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
-from dra_infra.kubernetes.api.pods import decode_pod_claims, has_claim_parts
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS, ResourceClaim, ResourceClaimTemplate
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodTemplate
-from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.apiserver.field_errors import FieldError, Judged
-from dra_infra.kubernetes.apiserver.pod_claims import check_pod_claims
-from dra_infra.kubernetes.apiserver.verdict import ADMIN_LABEL, judge
+from dra_infra.kubernetes.api import (
+    BUILT_IN_KINDS,
+    CLAIM_KINDS,
+    SUPPORTED_MINORS,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceTaintRule,
+    ObjectRef,
+    PodTemplate,
+    Release,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    can_decode,
+    decode,
+    decode_pod_claims,
+    expressions_of,
+    has_claim_parts,
+    is_placeholder,
+    json_type,
+    kind_of,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import (
+    ADMIN_LABEL,
+    FieldError,
+    Judged,
+    check_pod_claims,
+    environment_of,
+    judge,
+)
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
+    from dra_infra.fleet import Fleet
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def is_told(error: FieldError) -> bool:
     """True when *error* is about a value that is known."""
-    return not is_marker(error.value)
+    return not is_placeholder(error.value)
 
 
 def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any] | None:
@@ -77,7 +96,7 @@ def without_markers(manifest: Mapping[str, Any], paths: Iterable[str]) -> dict[s
         try:
             for step in steps:
                 holder = holder[step]
-            if not is_marker(holder[last]):
+            if not is_placeholder(holder[last]):
                 return None
             holder[last] = None
         except (KeyError, IndexError, TypeError):
@@ -369,7 +388,7 @@ def _check_holder(
 ) -> Iterator[Problem]:
     """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
     templates = list(find_pod_templates(manifest))
-    if BUILT_IN.find(manifest):
+    if BUILT_IN_KINDS.find(manifest):
         yield from _check_counts(manifest, templates, releases[-1])
     if any(has_claim_parts(each.spec) for each in templates):
         yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])

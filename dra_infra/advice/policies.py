@@ -11,10 +11,9 @@ from typing import Any, Final, Self
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import UNKNOWN, mapping, mappings, value_at
+from dra_infra.kubernetes.api import UNKNOWN, Release, mapping, mappings, value_at
+from dra_infra.kubernetes.apiserver import PodAdmission
 from dra_infra.kubernetes.apiserver import policies as admission
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
 from dra_infra.target import ClusterTarget
 
 

@@ -13,13 +13,9 @@ from typing import Any, Final
 
 from dra_infra.advice.findings import MAX_QUOTED, STANDARD_DOMAIN, STANDARD_NAMES
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import field_names
-from dra_infra.kubernetes.api.dropping import Dropped
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.apiserver.field_errors import FieldError
-from dra_infra.kubernetes.apiserver.rules import RULES
-from dra_infra.kubernetes.apiserver.verdict import Verdict
-from dra_infra.kubernetes.cel.diagnostics import find_hint
+from dra_infra.kubernetes.api import Dropped, Release, field_names
+from dra_infra.kubernetes.apiserver import RULES, FieldError, Verdict
+from dra_infra.kubernetes.cel import find_hint
 from dra_infra.output.wording import nearest
 
 _HINTS = {

@@ -11,8 +11,8 @@ from dra_infra.advice.comparisons import Test
 from dra_infra.advice.findings import Finding, Place, show
 from dra_infra.advice.study import Study
 from dra_infra.catalog.vocabulary import product_memory, product_names, read_data
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import Environment
 from dra_infra.output.wording import join_words
 
 PRODUCT: Final = Place("attribute", "gpu.nvidia.com", "productName")
@@ -82,8 +82,7 @@ def _named_by(tests: Iterable[Test]) -> Iterator[str]:
 def _may_pass(product: str, studies: Sequence[Study], environment: Environment) -> bool:
     """True unless every device of the product fails one of the selectors; what is not known of it decides nothing."""
     # The interpreter takes 12 ms to load, and few selectors hold such a part of a name.
-    from dra_infra.kubernetes.cel.device_view import DeviceView
-    from dra_infra.kubernetes.cel.evaluate import NO_MATCH, compile_expression
+    from dra_infra.kubernetes.cel import DeviceView, compile_expression
 
     for type_ in _TYPES:
         attributes, capacity = _describe(product, type_)
@@ -91,7 +90,7 @@ def _may_pass(product: str, studies: Sequence[Study], environment: Environment) 
         view = DeviceView(_DRIVER, attributes, capacity)
         if not any(
             known.issuperset((place.section, place.name) for place in each.mentions)
-            and compile_expression(each.text, environment).evaluate(view) == NO_MATCH
+            and compile_expression(each.text, environment).matches(view) is False
             for each in studies
         ):
             return True

@@ -12,13 +12,13 @@ from dra_infra.catalog.device_configs import configs_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.errors import Place, Problem, in_reading_order
-from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.kubernetes.api import value_at
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import ClusterTarget
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.device_class import DeviceClass
-    from dra_infra.kubernetes.scheduler.fleet import Fleet
+    from dra_infra.fleet import Fleet
+    from dra_infra.kubernetes.api import DeviceClass
 
 
 def check_program(

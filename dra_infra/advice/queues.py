@@ -15,13 +15,18 @@ from typing import Any, Final, TypeAlias
 from dra_infra.advice.kueue_configuration import read_class_mappings
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL, find_pod_templates
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import (
+    ObjectRef,
+    PodTemplate,
+    is_placeholder,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.kubernetes.api.names import is_label_key
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import DEVICES, claim_devices, read_hard
-from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests, show_amount
+from dra_infra.kubernetes.apiserver import QuotaKey, claim_devices, read_hard
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX, node_amounts, pod_requests, show_amount
 
 HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resource", "queue-too-small"})
 """Codes of what is told of workloads that Kueue never admits."""
@@ -69,7 +74,7 @@ def find_held(
     covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
     mapped = read_class_mappings((*beside, *objects))
     classes = {
-        str(value_at(each, "spec", "extendedResourceName")): (mapped or {}).get(name, f"{name}{DEVICES}")
+        str(value_at(each, "spec", "extendedResourceName")): (mapped or {}).get(name, QuotaKey.of_class(name))
         for name, each in _find(known, "DeviceClass", "").items()
     }
     for index, manifest in queued:
@@ -123,7 +128,7 @@ def _of_account(
     there = _find(known, "ClusterQueue").get(name)
     amounts = _amounts_of(there or {})
     others = "ClusterQueue" if local else "LocalQueue"
-    if there is None and others in known and not any(map(is_marker, (namespace, queue, name))):
+    if there is None and others in known and not any(map(is_placeholder, (namespace, queue, name))):
         missing = f"ClusterQueue {name}" if local else f"LocalQueue {namespace}/{queue}"
         hint = f"write {QUEUE_LABEL}: {min(queues)}" if queues and not local else f"add {missing}"
         yield "queue-not-known", f"{owner} goes to {missing}, which is not there", hint
@@ -136,8 +141,10 @@ def _of_account(
         shown = show_amount(resource, amount)
         # The pods of one part have all of it from one flavor.
         most = max(given, default=0) if len(parts) == 1 else sum(given)
-        is_class = resource.endswith(DEVICES)
-        may_be_mapped = mapped is None and not all(is_class and each.endswith(DEVICES) for each in spare)
+        is_class = QuotaKey(resource).class_name is not None
+        may_be_mapped = mapped is None and not all(
+            is_class and QuotaKey(each).class_name is not None for each in spare
+        )
         if amount <= most or (not given and "/" in resource and may_be_mapped):
             continue
         has = f"{show_amount(resource, int(most))} and no cohort to borrow from" if given else "no amount"
@@ -189,7 +196,7 @@ def _count(
             templates = _find(known, "ResourceClaimTemplate", pods.owner.stored.namespace)
             asked = value_at(templates.get(str(entry.template_name)), "spec", "spec")
             for class_name, devices in claim_devices(asked):
-                total[mapped.get(class_name, f"{class_name}{DEVICES}")] += devices * number
+                total[mapped.get(class_name, QuotaKey.of_class(class_name))] += devices * number
     return Counter({name: amount for name, amount in total.items() if name != "pods" or name in amounts})
 
 
@@ -209,7 +216,7 @@ def _of_containers(pods: PodTemplate, covered: Collection[str]) -> Iterator[Prob
         for number, container in enumerate(mappings(pods.spec.get(kind))):
             # Of such a resource the server wants a limit, and takes it for the request.
             for name in map(str, mapping(value_at(container, "resources", "limits"))):
-                if name.startswith(OF_CLASS) and name not in covered and is_label_key(name):
+                if name.startswith(CLASS_RESOURCE_PREFIX) and name not in covered and is_label_key(name):
                     yield _refusal(
                         pods.at(f"{kind}[{number}].resources.limits[{name}]"),
                         f"{pods.owner} goes to a queue of Kueue, which takes {name} for a resource of its own and not for "
@@ -250,7 +257,7 @@ def _of_template(
             )
         elif (
             mapped is not None
-            and not is_marker(name := str(exactly.get("deviceClassName")))
+            and not is_placeholder(name := str(exactly.get("deviceClassName")))
             and name not in mapped
         ):
             yield _refusal(

@@ -15,7 +15,7 @@ from dra_infra.advice.comparisons import DRIVER_PLACE, NEGATED, Test, passes
 from dra_infra.advice.findings import Place
 from dra_infra.advice.study import Residual, Study, study
 from dra_infra.catalog.drivers import DeviceType, Pins, drivers
-from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel import Environment
 from dra_infra.kubernetes.cel.tree import Node
 
 

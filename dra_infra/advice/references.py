@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from dra_infra.advice.findings import Finding, show
 from dra_infra.catalog.drivers import Pins, drivers, newest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, plain_text, value_at
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    is_placeholder,
+    mapping,
+    mappings,
+    plain_text,
+    value_at,
+)
 from dra_infra.output.wording import nearest, nearest_in_domain
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+    from dra_infra.kubernetes.api import PodTemplate
 
 Checked = DeviceClass | ResourceClaim | ResourceClaimTemplate
 NamespacedName = tuple[str, str]
@@ -133,7 +140,7 @@ def _read_requests(manifest: Mapping[str, Any]) -> Requests:
     found: dict[str, tuple[str, ...]] = {}
     for request in mappings(value_at(manifest, *steps, "devices", "requests")):
         name = request.get("name")
-        if not isinstance(name, str) or is_marker(name):
+        if not isinstance(name, str) or is_placeholder(name):
             return {}
         leaves = (request, mapping(request.get("exactly")), *mappings(request.get("firstAvailable")))
         classes = (each.get("deviceClassName") for each in leaves)
@@ -194,7 +201,7 @@ def check_class_name(name: str, known_objects: KnownObjects, pins: Pins) -> Find
 def check_namespace(namespace: str, known_objects: KnownObjects) -> Finding | None:
     """Check that the namespace is in the input, when the input has any."""
     known = known_objects.namespaces
-    if known is None or namespace in _ALWAYS_THERE or namespace in known or is_marker(namespace):
+    if known is None or namespace in _ALWAYS_THERE or namespace in known or is_placeholder(namespace):
         return None
     near = _nearest(namespace, known)
     return Finding(
@@ -208,7 +215,7 @@ def check_extended_resource(record: DeviceClass, known_objects: KnownObjects, pi
     """Check that no other class has the extended resource name of *record*: only the newest class counts then."""
     resource = record.spec.extended_resource_name
     own = record.metadata.name or ""
-    if not resource or is_marker(resource):
+    if not resource or is_placeholder(resource):
         return None
     implicit = f"{_IMPLICIT}{own}"
     others = [name for name in known_objects.extended_resources.get(resource, ()) if name != own]
@@ -272,7 +279,9 @@ def _check_resources(template: PodTemplate, known_objects: KnownObjects, pins: P
                     if not str(resource).startswith(_IMPLICIT):
                         continue
                     name = str(resource).removeprefix(_IMPLICIT)
-                    if any(name == plain_text(each) for each in known_objects.classes if is_marker(each)):
+                    if any(
+                        name == plain_text(each) for each in known_objects.classes if is_placeholder(each)
+                    ):
                         continue
                     finding = check_class_name(name, known_objects, pins)
                     if finding is not None:
@@ -314,7 +323,7 @@ def _check_claim(kind: str, name: str, namespace: str, known_objects: KnownObjec
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and not is_marker(value)
+    return isinstance(value, str) and bool(value) and not is_placeholder(value)
 
 
 def _nearest(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str:

@@ -20,7 +20,7 @@ from dra_infra.advice.values import check_amounts, check_types
 from dra_infra.advice.written_values import say_written, with_quotes_of
 from dra_infra.catalog.drivers import DeviceType, Pins, Published, Section, drivers
 from dra_infra.catalog.vocabulary import Misnomer, misnomers
-from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel import Environment
 from dra_infra.output.wording import join_words, nearest
 
 _CLOSE_DOMAIN: Final = 0.9

@@ -20,10 +20,8 @@ from dra_infra.advice.comparisons import TESTING, Test, conjuncts, find_test
 from dra_infra.advice.findings import Names, Place, bound, find_accessed, hidden
 from dra_infra.catalog.drivers import DeviceType, drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.cel.check import check_derived, check_expression
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.reads import find_facts
+from dra_infra.kubernetes.api import is_placeholder
+from dra_infra.kubernetes.cel import Environment, check_derived, check_expression, find_facts
 from dra_infra.kubernetes.cel.tree import (
     Call,
     CheckedTree,
@@ -391,7 +389,7 @@ _TRUE: Final = Residual(decided=True)
 @lru_cache(maxsize=512)
 def study(text: str, environment: Environment, *, derived: bool = False) -> Study | None:
     """Read *text*, None when it does not compile, is not known yet, or is too deep to be read."""
-    if is_marker(text):
+    if is_placeholder(text):
         return None
     checked = (check_derived if derived else check_expression)(text, environment=environment)
     read = [_read(tree) for _, tree in checked.trees]
@@ -419,7 +417,7 @@ def _read(tree: CheckedTree) -> tuple[Clause, ...] | None:
 
 def find_warnings(text: str, environment: Environment) -> tuple[Problem, ...]:
     """Warnings of the compiler; reads without a guard are judged here, with the device in mind."""
-    if is_marker(text):
+    if is_placeholder(text):
         return ()
     problems = check_expression(text, environment=environment).problems
     return tuple(

@@ -12,8 +12,7 @@ from dra_infra.advice.findings import Finding
 from dra_infra.advice.references import check_class_name
 from dra_infra.advice.selectors import check_selectors
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import expressions_of
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
+from dra_infra.kubernetes.api import DeviceTaintRule, expressions_of
 
 
 def advise_taint_rule(record: DeviceTaintRule, context: Context) -> Iterator[Problem]:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mapping, value_at
 from dra_infra.kubernetes.api.pod_security import ENFORCE, enforced_level
-from dra_infra.kubernetes.apiserver.admission import counts_devices
+from dra_infra.kubernetes.apiserver import QuotaKey
 
 
 def advise_tenants(
@@ -69,7 +68,7 @@ def _warning(path: str, namespace: str, quota: Mapping[str, Any], labels: Mappin
 def _limits_devices(manifest: Mapping[str, Any]) -> bool:
     """A quota has a key for devices of a class, or for an extended resource."""
     hard = mapping(value_at(manifest, "spec", "hard")) if _is(manifest, "ResourceQuota") else {}
-    return any(map(counts_devices, map(str, hard)))
+    return any(QuotaKey(key).counts_devices for key in hard)
 
 
 def _is(manifest: Mapping[str, Any], kind: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dra_infra.catalog.train_jobs import find_trained_resources
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.output.wording import join_words
 
 _PATH = "spec.trainer.resourcesPerNode"

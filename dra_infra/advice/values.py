@@ -20,8 +20,7 @@ from dra_infra.advice.study import Study
 from dra_infra.advice.written_values import read_amount
 from dra_infra.catalog.drivers import DeviceType, Pins, Published
 from dra_infra.catalog.vocabulary import SMALLEST_MEMORY_MIB, product_memory
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Quantity, Semver
 from dra_infra.output.wording import join_words, nearest
 
 MEMORY: Final = Place("capacity", "gpu.nvidia.com", "memory")

@@ -11,8 +11,7 @@ from typing import Final
 from dra_infra.advice.comparisons import TEXT_TESTS, Test
 from dra_infra.advice.findings import Finding, Place
 from dra_infra.catalog.vocabulary import mig_profiles, product_memory, product_names
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Quantity, Semver
 
 _MIB: Final = 2**20
 _NEAR: Final = Fraction(93, 100)

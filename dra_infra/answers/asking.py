@@ -39,9 +39,9 @@ from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, fi
 from dra_infra.cluster.reading import Listing, Reader, open_reader
 from dra_infra.errors import FleetError, Problem, ProblemsError, ProgramError
 from dra_infra.explanation.asking import ClusterContext, find_subject
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Node, Release, mapping
+from dra_infra.kubernetes.scheduler import with_taint_rules
 from dra_infra.program.project import FLEET_SETTING, load_project
 from dra_infra.program.project_files import project_file
 from dra_infra.provenance import Provenance

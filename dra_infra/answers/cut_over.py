@@ -14,7 +14,7 @@ from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.sides import all_on_plugin, as_it_is
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api import Release
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated

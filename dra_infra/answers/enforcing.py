@@ -22,9 +22,9 @@ from dra_infra.answers.simulating import simulate
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.errors import InvalidSpecError, Problem, in_reading_order
-from dra_infra.kubernetes.api.manifests import MarkerKind, find_markers
-from dra_infra.kubernetes.api.workload_kinds import show_steps
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import show_steps
+from dra_infra.markers import MarkerKind, find_markers, marker_kind
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import REFUSED, Placement
 from dra_infra.placement.running import NOTHING_RUNS, Running
@@ -147,7 +147,7 @@ def _not_decided(item: ProgramObject) -> Problem | None:
     fields: dict[MarkerKind, set[str]] = {}
     for steps, marker in find_markers(item.manifest):
         if _WITHOUT_RULES.isdisjoint(map(str, steps)):
-            fields.setdefault(marker.kind, set()).add(show_steps(steps))
+            fields.setdefault(marker_kind(marker), set()).add(show_steps(steps))
     reasons = [
         f"{join_words(sorted(fields[kind]), most=_MOST_FIELDS)} {'is' if len(fields[kind]) == 1 else 'are'} {why}"
         for kind, why in _REASONS.items()

@@ -20,11 +20,8 @@ from dra_infra.explanation.explain import explain as explain_question
 from dra_infra.explanation.question import Question
 from dra_infra.explanation.records import Explanation, FitVerdict
 from dra_infra.explanation.slips import find_slip_problems
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.scheduler.fleet import with_taint_rules
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import CLAIM_KINDS, ObjectRef, Release, name_kind
+from dra_infra.kubernetes.scheduler import Taken, with_taint_rules
 from dra_infra.placement.demand import Undecided
 from dra_infra.placement.joint import find_refusal, find_workload
 from dra_infra.placement.objects import ProgramObjects

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from dra_infra.advice.objects import reference_to
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_name_made_up, mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mapping
+from dra_infra.markers import is_name_made_up
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_writing.checking import check_objects, check_program_text, is_same_object

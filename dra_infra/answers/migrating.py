@@ -34,8 +34,8 @@ from dra_infra.catalog.workload_kinds import load_workload_kinds, workload_kinds
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import plan_to_data
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_name_made_up, name_of
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import WorkloadKinds, name_of
+from dra_infra.markers import is_name_made_up
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated

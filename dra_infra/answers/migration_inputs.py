@@ -14,8 +14,7 @@ from dra_infra.catalog.snapshots import Snapshot, snapshot_of
 from dra_infra.client.kinds import DEFINITIONS, EXTRA, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.errors import Place, Problem, ProblemsError
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import ObjectRef, WorkloadKinds
 from dra_infra.migration.chart_values import is_values
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrated_kinds

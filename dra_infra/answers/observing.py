@@ -17,8 +17,7 @@ from dra_infra.cluster.status import Graph, Seen, Status, find_graph, find_statu
 from dra_infra.cluster.teams import Teams, find_teams
 from dra_infra.cluster.watching import Watch
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import can_decode
-from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api import can_decode, convert
 
 Items = Mapping[Kind, Sequence[Mapping[str, Any]]]
 """The objects of a cluster by kind."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from dra_infra.advice.queues import find_held
 from dra_infra.answers.checking import Checked, check
 from dra_infra.answers.scene import Scene
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.placement.growth import find_growth, place_within_limits
 from dra_infra.placement.placement import Growth, JointVerdict, Placement, Reason, WorkloadPlacement, by_owner
 from dra_infra.placement.question import PlacementQuestion, never_late

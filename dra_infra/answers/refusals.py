@@ -12,11 +12,17 @@ from typing import Any
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.kubernetes.api import (
+    CLAIM_KINDS,
+    ObjectRef,
+    PodTemplate,
+    WorkloadKinds,
+    is_placeholder,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX
 from dra_infra.placement.placement import (
     REFUSED,
     Growth,
@@ -130,7 +136,7 @@ class Needs:
             if ref.kind in CLAIM_KINDS:
                 self._classes_of[ref] = sorted(set(_find_classes(manifest.get("spec"))))
             elif ref.kind == "DeviceClass":
-                self._class_serving[f"{OF_CLASS}{ref.name}"] = ref.name
+                self._class_serving[f"{CLASS_RESOURCE_PREFIX}{ref.name}"] = ref.name
                 if resource := value_at(manifest, "spec", "extendedResourceName"):
                     self._class_serving[str(resource)] = ref.name
             elif ref.kind == "ComputeDomain" and ref in refused and (made := channel_template(manifest)):
@@ -180,7 +186,9 @@ class Missing:
             if ref.kind in CLAIM_KINDS:
                 self._made.add(ref)
         # One of these may have the name that is looked for.
-        self._is_open = any(is_marker(each.name) or is_marker(each.namespace) for each in self._made)
+        self._is_open = any(
+            is_placeholder(each.name) or is_placeholder(each.namespace) for each in self._made
+        )
 
     def find(self, template: PodTemplate) -> Reason | None:
         """Return why pods wait for ever; None if all that they name is there, or if that is not known."""
@@ -191,8 +199,8 @@ class Missing:
         for entry in template.claims:
             kind = "ResourceClaim" if entry.claim_name is not None else "ResourceClaimTemplate"
             ref = ObjectRef(kind, str(entry.claim_name or entry.template_name or ""), namespace)
-            is_known = ref.name and not is_marker(entry.claim_name or entry.template_name)
-            if is_known and not is_marker(namespace) and ref not in self._made and self._is_absent(ref):
+            is_known = ref.name and not is_placeholder(entry.claim_name or entry.template_name)
+            if is_known and not is_placeholder(namespace) and ref not in self._made and self._is_absent(ref):
                 return Reason(code="claim-not-known", message=f"there is no {ref}, so its pods wait for ever")
         return None
 

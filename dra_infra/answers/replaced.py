@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import WorkloadKinds, group_of, value_at
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import join_words
 from dra_infra.review.replacement import find_immutable_fields

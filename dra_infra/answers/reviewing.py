@@ -22,8 +22,8 @@ from dra_infra.answers.settings import (
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import load_workload_kinds
 from dra_infra.errors import Problem, ProblemsError, ProgramError
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import WorkloadKinds
 from dra_infra.placement.placement import Placement
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program.confinement import describe, read_allowance

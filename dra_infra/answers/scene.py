@@ -9,9 +9,8 @@ from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Release, WorkloadKinds
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import Locate, Program, ProgramObject
 from dra_infra.provenance import Provenance

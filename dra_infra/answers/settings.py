@@ -18,7 +18,7 @@ from dra_infra.catalog.node_pools import MAX_PRICES, price_pools, read_prices
 from dra_infra.catalog.snapshots import Snapshot, load_snapshot
 from dra_infra.documents.json_texts import MAX_BYTES
 from dra_infra.errors import FleetError, InvalidSpecError, Problem, ProgramError
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.program.project import (
     FLEET_SETTING,
     Project,

@@ -13,8 +13,8 @@ from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.answers.checking import Checked, check
 from dra_infra.answers.placing import place_scene, question_of
 from dra_infra.answers.scene import Scene
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement import what_if
 from dra_infra.placement.draining import Drained, drain_one_of_each

@@ -10,8 +10,7 @@ from dra_infra.advice.program import check_program
 from dra_infra.answers.settings import load_checked
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.metadata import ObjectMeta
+from dra_infra.kubernetes.api import DeviceClass, ObjectMeta
 from dra_infra.program.charts import with_charts
 from dra_infra.program.program_yaml import find_incomplete
 from dra_infra.program.python_start import add_for_own_program

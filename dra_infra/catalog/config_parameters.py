@@ -23,9 +23,8 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import Pins
 from dra_infra.errors import Severity
+from dra_infra.kubernetes.api import Quantity, is_placeholder, quantity_text
 from dra_infra.kubernetes.api.limits import MAX_PARAMETERS
-from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.output.escaping import literal
 from dra_infra.output.wording import nearest
 
@@ -94,7 +93,7 @@ def check_map(at: tuple[str, ...], value: Any, field: ConfigField) -> Iterator[F
         if not _DEVICE_KEY.fullmatch(str(key)):
             message = f"{str(key)[:80]!r} is neither the UUID of a GPU nor an index from 0 on"
             yield Fault((*at, str(key)), "config-value", message, "an index counts the devices of the config")
-        if not is_marker(amount):
+        if not is_placeholder(amount):
             yield from check_amount((*at, str(key)), amount, field)
 
 
@@ -139,7 +138,7 @@ def check_parameters(
         `config-field-not-known`, `config-value`, `config-conflict`, `config-not-applied`, `config-needs-gate` and
         `driver-gate-conflict`.
     """
-    if is_marker(parameters):
+    if is_placeholder(parameters):
         return []
     if not isinstance(parameters, Mapping):
         return [
@@ -173,7 +172,7 @@ def _check_known(
     gates: Mapping[str, bool] | None,
 ) -> Iterator[Fault]:
     version, kind = (parameters.get(name) for name in _TYPE_META)
-    if is_marker(version) or is_marker(kind):
+    if is_placeholder(version) or is_placeholder(kind):
         return
     said = f"{driver} {line}"
     if not configs.kinds:
@@ -214,7 +213,7 @@ def _check_fields(
     for name, value in written.items():
         if name not in known:
             yield _unknown_field(at, str(name), known, about)
-        elif value is not None and not is_marker(value):
+        elif value is not None and not is_placeholder(value):
             yield from _check_beside((*at, name), known[name], written)
             yield from _check_field((*at, name), value, known[name], about)
     for name, field in known.items():
@@ -255,7 +254,7 @@ def _place_of(name: str, fields: Mapping[str, ConfigField]) -> tuple[str, ...]:
 def _check_beside(at: tuple[str, ...], field: ConfigField, written: Mapping[str, Any]) -> Iterator[Fault]:
     for name, wanted in field.with_.items():
         found = written.get(name)
-        if isinstance(found, str) and found and found != wanted and not is_marker(found):
+        if isinstance(found, str) and found and found != wanted and not is_placeholder(found):
             message = f"{at[-1]} goes with {name} {wanted}, and {name} is {found!r}"
             hint = f"leave {at[-1]} out, or write {name}: {wanted}"
             yield Fault(at, "config-conflict", message, hint, outcome=FAILS)

@@ -12,7 +12,7 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api import GATES
 from dra_infra.output.wording import nearest
 
 _DRIVER = "gpu.nvidia.com"

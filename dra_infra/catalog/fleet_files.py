@@ -18,13 +18,18 @@ from dra_infra.catalog.fleet_terms import KEYS, read_group
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.yaml import MAX_BYTES, read_manifests
 from dra_infra.errors import FleetError, Problem, ProblemsError
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    Node,
+    NodeTaint,
+    Quantity,
+    Record,
+    ResourceSlice,
+    mapping,
+    value_at,
+)
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.record import Record
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.output.wording import nearest
 from dra_infra.target import NEWEST_DRIVER
 

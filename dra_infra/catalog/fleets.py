@@ -17,9 +17,8 @@ from dra_infra.catalog.node_pools import DescribedFleet, PoolOfGroup, read_descr
 from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.catalog.publication import pools_of, publish_alone, publish_nodes, shipped_classes
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool
+from dra_infra.fleet import Fleet, NodePool
+from dra_infra.kubernetes.api import DeviceClass, ResourceSlice
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target
 
 MAX_DEVICES = 1_000_000

@@ -34,7 +34,7 @@ from dra_infra.catalog.node_groups import (
     shareable_capacity,
 )
 from dra_infra.catalog.records import gpu_products
-from dra_infra.kubernetes.api.resource_slice import Counter, CounterSet, Device, DeviceCounterConsumption
+from dra_infra.kubernetes.api import Counter, CounterSet, Device, DeviceCounterConsumption
 
 _PARTITIONS = ("gpuModuleID", "partition1", "partition2", "partition4", "partition8")
 _NVIDIA_VENDOR = "0x10de"

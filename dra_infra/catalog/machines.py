@@ -23,8 +23,7 @@ from dra_infra.catalog.records import (
     fleet_names,
 )
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.quantity import MAX_INT64, Quantity, print_amount
+from dra_infra.kubernetes.api import MAX_INT64, Quantity, mapping, mappings, print_amount, value_at
 
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 """The label that names the machine of a node."""

@@ -14,16 +14,16 @@ from dra_infra.catalog.drivers import DeviceType, DriverRelease, drivers
 from dra_infra.catalog.gpus import systems
 from dra_infra.catalog.machines import node_kinds
 from dra_infra.catalog.records import FleetKind
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.kubernetes.api import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
     CounterSet,
     Device,
     DeviceAttribute,
     DeviceCapacity,
+    NodeTaint,
+    Quantity,
 )
-from dra_infra.kubernetes.scheduler.fleet import NodeTaint
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

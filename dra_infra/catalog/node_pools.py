@@ -26,8 +26,8 @@ from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import FleetError, Problem
+from dra_infra.fleet import Billing, Fleet, NodePool
 from dra_infra.kubernetes.api.names import is_label_key
-from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
 from dra_infra.output.wording import join_words, nearest
 from dra_infra.target import NEWEST_DRIVER
 

@@ -28,21 +28,20 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.label_selectors import meets_node_requirement, read_texts
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.names import is_dns_subdomain
-from dra_infra.kubernetes.api.quantity import NANO, Quantity
-from dra_infra.kubernetes.scheduler.fleet import (
-    Fleet,
+from dra_infra.fleet import Fleet, NodePool, SharedLimit, renamed_node, renamed_slice, whole_of
+from dra_infra.kubernetes.api import (
+    NANO,
     Node,
-    NodePool,
     NodeTaint,
-    SharedLimit,
-    renamed_node,
-    renamed_slice,
-    whole_of,
+    Quantity,
+    group_of,
+    mapping,
+    mappings,
+    meets_node_requirement,
+    read_texts,
+    value_at,
 )
+from dra_infra.kubernetes.api.names import is_dns_subdomain
 from dra_infra.output.wording import join_words
 from dra_infra.target import NEWEST_DRIVER
 

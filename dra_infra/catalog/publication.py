@@ -28,27 +28,25 @@ from dra_infra.catalog.node_groups import (
     short_name,
 )
 from dra_infra.catalog.records import PublishedDevices, gpu_products
-from dra_infra.kubernetes.api.device_class import (
-    CELDeviceSelector,
-    DeviceClass,
-    DeviceClassSpec,
-    DeviceSelector,
-)
-from dra_infra.kubernetes.api.metadata import ObjectMeta
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.kubernetes.api import (
     CapacityRequestPolicy,
+    CELDeviceSelector,
     Counter,
     CounterSet,
     Device,
     DeviceAttribute,
     DeviceCapacity,
+    DeviceClass,
+    DeviceClassSpec,
     DeviceCounterConsumption,
+    DeviceSelector,
+    Node,
+    ObjectMeta,
+    Quantity,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 COMPUTE_DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"
 DRANET: Final = "dra.net"

@@ -16,10 +16,10 @@ from dra_infra.catalog.pool_objects import add_pools, is_pool
 from dra_infra.catalog.snapshot_headers import find_namespaces, find_read_kinds
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import group_of, mapping
 from dra_infra.kubernetes.api.limits import MAX_DEVICES
-from dra_infra.kubernetes.api.manifests import SECRET, mapping
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.markers import SECRET
 from dra_infra.output.wording import nearest
 from dra_infra.target import NEWEST_DRIVER
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api import mapping, mappings, value_at
 
 _CONTAINER: Final = "node"
 """The container of a runtime that trains."""

@@ -16,8 +16,8 @@ from pydantic.alias_generators import to_camel
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.workload_kinds import (
-    BUILT_IN,
+from dra_infra.kubernetes.api import (
+    BUILT_IN_KINDS,
     SUSPENDED,
     Number,
     PodPart,
@@ -174,7 +174,7 @@ _KEYS: Final = sorted(
 @cache
 def workload_kinds() -> WorkloadKinds:
     """The kinds of Kubernetes, and those of other projects that the catalogue knows."""
-    return BUILT_IN.with_kinds(
+    return BUILT_IN_KINDS.with_kinds(
         each.read() for each in _Entries.model_validate(read_data("workload_kinds.yaml")).kinds
     )
 

@@ -21,7 +21,7 @@ from dra_infra.answers.draining import (
 from dra_infra.cli.printing import print_problems, progress, write_json, write_lines
 from dra_infra.client.objects import full_name, name_of, namespace_of
 from dra_infra.cluster.draining import EMPTY, Drain, Preview
-from dra_infra.kubernetes.scheduler.device_evictions import Eviction
+from dra_infra.kubernetes.scheduler import Eviction
 from dra_infra.output.report_data import make_report, to_data
 from dra_infra.output.wording import count_of, join_words
 

@@ -24,9 +24,8 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.fleet_terms import read_terms
 from dra_infra.cli.written_files import Folder, hint_for, new_name, open_folder
 from dra_infra.errors import Problem, ScaffoldError
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Device, Quantity
 from dra_infra.selectors.gpu_selectors import gpu
 
 _NVIDIA: Final = "gpu.nvidia.com"

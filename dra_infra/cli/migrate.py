@@ -29,7 +29,7 @@ from dra_infra.cli.printing import print_not_seen, print_problems, progress, say
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import APPENDED, write_lines
 from dra_infra.errors import InvalidSpecError, ScaffoldError
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api import Quantity
 from dra_infra.migration.report import RENDERERS, Report, write_text
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts

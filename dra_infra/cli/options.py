@@ -125,7 +125,7 @@ def complete_fleets(incomplete: str) -> list[str]:
 
 def complete_minors(incomplete: str) -> list[str]:
     """Complete a Kubernetes minor."""
-    from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+    from dra_infra.kubernetes.api import SUPPORTED_MINORS
 
     return _beginning(incomplete, SUPPORTED_MINORS)
 
@@ -140,7 +140,7 @@ def complete_drivers(incomplete: str) -> list[str]:
 
 def complete_gate_values(incomplete: str) -> list[str]:
     """Complete a feature gate of DRA with its value."""
-    from dra_infra.kubernetes.api.gates import GATES
+    from dra_infra.kubernetes.api import GATES
 
     return _beginning(incomplete, [f"{name}={value}" for name in GATES for value in ("true", "false")])
 

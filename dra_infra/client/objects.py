@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.pod_records import PodRecord
+from dra_infra.kubernetes.api import PodRecord, mapping, mappings
 
 Manifest = Mapping[str, Any]
 

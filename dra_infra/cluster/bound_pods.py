@@ -15,12 +15,15 @@ from dra_infra.client.objects import claims_of, name_of, namespace_of, text, uid
 from dra_infra.cluster.kubelets import DEFAULT_VERSION, OLDER_VERSION, describe_old_kubelet
 from dra_infra.errors import Problem
 from dra_infra.explanation.asking import ClusterContext, read_allocation
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_records import PodRecord
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import (
+    AllocationResult,
+    Node,
+    ObjectRef,
+    PodRecord,
+    mapping,
+    mappings,
+    matches_node_selector,
+)
 from dra_infra.output.wording import compress_names, join_words
 
 Manifest = Mapping[str, Any]

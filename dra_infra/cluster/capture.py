@@ -18,7 +18,8 @@ from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.documents.json_texts import MAX_BYTES, without_half_pairs, write_lines
 from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import as_shown, mapping
+from dra_infra.kubernetes.api import mapping
+from dra_infra.markers import as_shown
 from dra_infra.output.escaping import one_line
 from dra_infra.output.secrets import SecretMask
 

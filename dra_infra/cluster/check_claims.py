@@ -19,9 +19,8 @@ from dra_infra.cluster.bound_pods import find_unallocated
 from dra_infra.cluster.evidence import Evidence
 from dra_infra.cluster.nvidia import GPU_DRIVER, MIG_CLASS
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.pod_records import PodRecord
-from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
+from dra_infra.kubernetes.api import PodRecord, mapping, mappings
+from dra_infra.kubernetes.scheduler.allocator import describe_counts
 from dra_infra.output.wording import count_of, join_words
 
 Manifest = Mapping[str, Any]

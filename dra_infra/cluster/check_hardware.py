@@ -18,9 +18,8 @@ from dra_infra.cluster.kubelets import describe_old_kubelet, read_version
 from dra_infra.cluster.nvidia import DOMAIN_DRIVER, GPU_DRIVER, drivers_of, has_gpus, version_of
 from dra_infra.cutover.sides import find_twice, is_of_plugin
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.api import Node, NodeTaint, mapping, mappings, value_at
+from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.output.wording import count_of
 
 _MIG_CONFIG: Final = "nvidia.com/mig.config"

@@ -19,8 +19,7 @@ from dra_infra.cluster.check_hardware import check_drivers, check_nodes
 from dra_infra.cluster.evidence import Evidence, drivers_of_class
 from dra_infra.cluster.nvidia import DRIVER_GATES, GPU_DRIVER, driver_gates, drivers_of, has_gpus
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release, mapping, mappings
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.provenance import Provenance
 

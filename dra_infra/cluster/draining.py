@@ -20,10 +20,9 @@ from dra_infra.client.session import Session
 from dra_infra.client.taint_rules import TaintRules
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelector
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import DeviceTaint, DeviceTaintSelector, mapping, mappings
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
-from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, Eviction, find_evictions
+from dra_infra.kubernetes.scheduler import NO_EXECUTE, Eviction, find_evictions
 from dra_infra.output.wording import count_of, join_words, nearest
 from dra_infra.specs.object_names import name_by_content
 

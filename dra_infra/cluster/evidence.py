@@ -22,9 +22,7 @@ from dra_infra.client.objects import text
 from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Listing, Reader
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import drivers_in
-from dra_infra.kubernetes.api.gates import GATES
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import GATES, drivers_in, mapping, mappings
 
 KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
 

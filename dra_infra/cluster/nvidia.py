@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_infra.client.objects import labels_of, name_of, text
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 
 GPU_DRIVER: Final = "gpu.nvidia.com"
 DOMAIN_DRIVER: Final = "compute-domain.nvidia.com"

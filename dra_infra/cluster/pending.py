@@ -23,20 +23,21 @@ from dra_infra.cluster.bound_pods import find_end, find_failure, find_obstacles,
 from dra_infra.errors import Problem
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim, Holder
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.pod_records import PodRecord
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodClaimEntry
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.api import (
+    BUILT_IN_KINDS,
+    AllocationResult,
+    Amounts,
+    Namespaces,
+    Node,
+    ObjectRef,
+    PodClaimEntry,
+    PodRecord,
+    Release,
+    mapping,
+    mappings,
+)
+from dra_infra.kubernetes.apiserver import PodAdmission
+from dra_infra.kubernetes.scheduler import PlacedPods, find_unmodelled, pod_requests, read_shape
 from dra_infra.output.wording import nearest
 
 Manifest = Mapping[str, Any]
@@ -325,7 +326,7 @@ def _ask_pod(pod: Manifest, ref: ObjectRef, around: ClusterContext, seen: SeenOb
         return SubjectQuestion(
             subject=str(ref), causes=causes, settled=f"it has its place on {node}, and does not run there yet"
         )
-    template = next(BUILT_IN.find_pod_templates(pod), None)
+    template = next(BUILT_IN_KINDS.find_pod_templates(pod), None)
     if template is None:
         malformed = Problem(path=str(ref), code="object-malformed", message="it has no spec")
         return SubjectQuestion(subject=str(ref), causes=(*words, malformed))
@@ -365,7 +366,7 @@ def _find_on_node(
 ) -> Iterator[Problem]:
     """Yield what keeps a pod that has its node from running there."""
     own = _Claims(pod, ref, around.release, seen)
-    template = next(BUILT_IN.find_pod_templates(pod), None)
+    template = next(BUILT_IN_KINDS.find_pod_templates(pod), None)
     for entry in template.claims if template is not None else ():
         own.read(entry)
     yield from own.causes

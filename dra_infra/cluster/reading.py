@@ -20,9 +20,7 @@ from dra_infra.client.objects import is_object, namespaced_name, text
 from dra_infra.client.refusals import shorten, strange_answer
 from dra_infra.client.session import Session
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import can_decode
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api import can_decode, convert, mapping, mappings, value_at
 
 PAGE: Final = 500
 """Objects of one request, as kubectl asks for them."""

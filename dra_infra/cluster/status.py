@@ -23,8 +23,7 @@ from dra_infra.client.objects import (
     text,
 )
 from dra_infra.cluster.check_claims import published_devices
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.pod_records import PodRecord
+from dra_infra.kubernetes.api import PodRecord, mapping, mappings
 
 Manifest = Mapping[str, Any]
 

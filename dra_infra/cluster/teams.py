@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from dra_infra.client.objects import labels_of, name_of, namespace_of
 from dra_infra.cluster.status import ClaimStatus, Status
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.apiserver.admission import DEVICES, read_hard
+from dra_infra.kubernetes.api import mapping
+from dra_infra.kubernetes.apiserver import QuotaKey, read_hard
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, join_words
 
@@ -116,9 +116,9 @@ def find_teams(
     for each in quotas:
         used = read_hard({"spec": {"hard": mapping(each.get("status")).get("used")}})
         for key, hard in read_hard(each).items():
-            if key.endswith(DEVICES):
+            if (class_name := QuotaKey(key).class_name) is not None:
                 spaces[team_of(namespace_of(each))].add(namespace_of(each))
-                where = (namespace_of(each), key.removesuffix(DEVICES))
+                where = (namespace_of(each), class_name)
                 found = (hard, used.get(key, 0))
                 allowed[where] = min(allowed.get(where, found), found)
     quota: defaultdict[str, dict[str, dict[str, int]]] = defaultdict(dict)

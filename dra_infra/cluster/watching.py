@@ -15,7 +15,7 @@ from dra_infra.client.objects import is_object, namespace_of, namespaced_name, t
 from dra_infra.cluster.reading import Listing, Reader, as_object
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 
 _SECONDS: Final = 290
 """Seconds that one watch is asked for; servers end them after 30 to 60 minutes by themselves, proxies after five."""

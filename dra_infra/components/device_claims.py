@@ -18,7 +18,7 @@ from dra_infra.components.kubernetes_object import KubernetesObject
 from dra_infra.components.later_counts import judge_counts
 from dra_infra.components.report import classes_elsewhere_of_run, failing_output, warn
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.device_class import API_VERSION
+from dra_infra.kubernetes.api import API_VERSION
 from dra_infra.program_objects import UNKNOWN_RESULT
 from dra_infra.specs.attachments import choose_containers
 from dra_infra.specs.claims import SHORTHAND_REQUEST, AskedDevices, compile_claim, leaves_of

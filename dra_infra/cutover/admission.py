@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
-from dra_infra.kubernetes.api.manifests import FieldPath, mapping, value_at
-from dra_infra.kubernetes.api.metadata import kind_of
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import is_extended_key
+from dra_infra.kubernetes.api import FieldPath, WorkloadKinds, kind_of, mapping, value_at
+from dra_infra.kubernetes.apiserver import is_extended_resource
 from dra_infra.migration.needs import containers_of
 
 _AMOUNTS: Final = ("limits", "requests")
@@ -56,7 +54,9 @@ def admit(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> Mapping[str, Any
 
 def _find_tolerations(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     amounts = (value_at(each, "resources", part) for _, each in containers_of(spec) for part in _AMOUNTS)
-    names = sorted({str(name) for part in amounts for name in mapping(part) if is_extended_key(str(name))})
+    names = sorted(
+        {str(name) for part in amounts for name in mapping(part) if is_extended_resource(str(name))}
+    )
     return [{"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in names]
 
 

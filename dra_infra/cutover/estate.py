@@ -9,12 +9,9 @@ from typing import Any, Final
 from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.admission import admit
 from dra_infra.cutover.sides import is_of_plugin
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import DEVICES
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.api import Node, NodeTaint, ObjectRef, WorkloadKinds, mapping, mappings, value_at
+from dra_infra.kubernetes.apiserver import QuotaKey
+from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.needs import asks_devices, containers_of
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.workloads import find_kind
@@ -185,7 +182,11 @@ class Estate:
         """The keys of each quota and queue that count devices, with their amounts."""
         for each in self.common:
             amounts = _amounts(_at_the_end(each) if is_over else each)
-            keys = {key: amount for key, amount in amounts.items() if is_old(key) or key.endswith(DEVICES)}
+            keys = {
+                key: amount
+                for key, amount in amounts.items()
+                if is_old(key) or QuotaKey(key).class_name is not None
+            }
             if keys:
                 yield reference_to(each), keys
 
@@ -229,7 +230,7 @@ def _without_old(value: Any) -> Any:
     if not isinstance(value, (Mapping, list)):
         return value
     names = [str(each.get("name") if isinstance(each, Mapping) else each) for each in value]
-    is_double = any(each.endswith(DEVICES) for each in names)
+    is_double = any(QuotaKey(each).class_name is not None for each in names)
     kept = [each for each, name in zip(value, names, strict=True) if not (is_double and is_old(name))]
     if isinstance(value, Mapping):
         return {key: _without_old(value[key]) for key in kept}

@@ -23,12 +23,17 @@ from dra_infra.cutover.steps import (
     prepare,
 )
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
-from dra_infra.kubernetes.api.pod_records import PodRecord
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.kubernetes.api import (
+    ObjectRef,
+    PodRecord,
+    Release,
+    WorkloadKinds,
+    kind_of,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, Taken
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.wording import join_words
 from dra_infra.placement.placement import JointAnswer, JointVerdict

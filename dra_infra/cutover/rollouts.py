@@ -15,13 +15,16 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.admission import admit_all
 from dra_infra.cutover.estate import Objects, Unit
 from dra_infra.cutover.sides import is_of_plugin
-from dra_infra.kubernetes.api.label_selectors import LabelSelector
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.api import (
+    LabelSelector,
+    Node,
+    ObjectRef,
+    PodTemplate,
+    WorkloadKinds,
+    mapping,
+    value_at,
+)
+from dra_infra.kubernetes.scheduler import NodeFilter, pod_requests
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.joint import ObjectMakers

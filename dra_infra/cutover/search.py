@@ -15,10 +15,9 @@ from dra_infra.cutover.admission import admit_all
 from dra_infra.cutover.estate import Estate, Objects
 from dra_infra.cutover.rollouts import foresee_rollouts
 from dra_infra.cutover.sides import Sides
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef, Release
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.question import PlacementQuestion

@@ -20,14 +20,19 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import INSTANCE_TYPE, node_kinds
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import FleetError, Problem
-from dra_infra.kubernetes.api.manifests import find_all
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute, ResourceSlice
-from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint, renamed_slice
-from dra_infra.kubernetes.scheduler.node_filters import PATHS, NodeFilter
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
+from dra_infra.fleet import Fleet, renamed_slice
+from dra_infra.kubernetes.api import (
+    Device,
+    DeviceAttribute,
+    Node,
+    NodeTaint,
+    PodTemplate,
+    Quantity,
+    ResourceSlice,
+    Semver,
+    find_all,
+)
+from dra_infra.kubernetes.scheduler import NODE_FILTER_FIELDS, NodeFilter, node_amounts, pod_requests
 from dra_infra.migration.device_plugin import OTHERS, WHOLE_GPU, DevicePlugin, read_node_labels
 from dra_infra.migration.plugin_configs import as_discovered
 from dra_infra.output.wording import join_words
@@ -152,7 +157,9 @@ class Sides:
         asked = set[tuple[str, int]]()
         for pod in pods:
             daemon = pod.owner.kind == "DaemonSet"
-            decisive = json.dumps([daemon, *map(pod.spec.get, PATHS)], sort_keys=True, default=str)
+            decisive = json.dumps(
+                [daemon, *map(pod.spec.get, NODE_FILTER_FIELDS)], sort_keys=True, default=str
+            )
             filters.setdefault(decisive, NodeFilter(pod.spec, daemon=daemon))
             for path in _SPREAD:
                 spread |= {str(key) for _, key in find_all(pod.spec, (*path, "topologyKey")) if key}

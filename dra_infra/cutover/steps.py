@@ -22,9 +22,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.advice.objects import reference_to
 from dra_infra.cutover.estate import DELETED, Unit
 from dra_infra.cutover.sides import AWAY, LABEL, MOVED, OPERATOR, Sides
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import ObjectRef, WorkloadKinds, group_of, mapping, mappings, value_at
 from dra_infra.output.wording import join_words
 from dra_infra.review.comparison import ROLLING_KINDS
 from dra_infra.review.dangers.workloads import CHANGED_PODS

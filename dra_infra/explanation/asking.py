@@ -12,30 +12,42 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
-from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.dropping import Dropped, drop_from_claim, drop_from_slice
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.manifests import is_name_made_up, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim, ResourceClaimTemplate
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.api.versions import convert
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.extended_resources import ExtendedDemand, ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, NodeRefusal, goes_round
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_resources import (
+from dra_infra.explanation.question import AskedClaim, Holder, Question
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
+    AllocationResult,
+    Amounts,
+    DeviceClass,
+    Dropped,
+    Node,
+    ObjectRef,
+    PodTemplate,
+    Release,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    convert,
+    drop_from_claim,
+    drop_from_slice,
+    matches_node_selector,
+    value_at,
+    with_defaults,
+)
+from dra_infra.kubernetes.scheduler import (
+    ExtendedDemand,
+    NodeFilter,
+    NodeRefusal,
+    PlacedPods,
+    ServedResources,
     find_shortages,
+    goes_round,
     node_amounts,
     pod_requests,
+    read_shape,
     show_amount,
 )
-from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
+from dra_infra.kubernetes.scheduler.allocator import Allocator
+from dra_infra.markers import is_name_made_up
 
 Manifest = Mapping[str, Any]
 
@@ -126,7 +138,7 @@ class ClusterContext:
             pods = max(template.replicas or 1, 1)
         slices = [_stored(each, self.release) for each in self.fleet.slices]
         question = Question(
-            cluster=Inventory.of(self.release, slices, known.values()),
+            cluster=Allocator(self.release, slices, known.values()),
             slices=slices,
             nodes=self.fleet.nodes,
             claims=tuple(claims),

@@ -12,11 +12,15 @@ from typing import Final
 from dra_infra.errors import Problem
 from dra_infra.explanation.device_checks import find_unusable_pools
 from dra_infra.explanation.question import Question
-from dra_infra.kubernetes.api.device_class import DeviceClass, drivers_of, expressions_of
-from dra_infra.kubernetes.api.resource_claim import DeviceSubRequest, ExactDeviceRequest
-from dra_infra.kubernetes.scheduler.allocator.identity import PoolID
-from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    Node,
+    drivers_of,
+    expressions_of,
+)
+from dra_infra.kubernetes.scheduler.allocator import PoolID, describe_counts
 from dra_infra.output.wording import nearest_in_domain
 
 _MIG: Final = re.compile(r"\.type\s*==\s*(['\"])mig\1")
@@ -153,7 +157,7 @@ def _pools_of_node(question: Question, node: Node) -> Iterator[tuple[Problem, Po
             ),
             trouble.pool,
         )
-    for pool in question.cluster.allocator.pools(node):
+    for pool in question.cluster.pools(node):
         if pool.counts:
             yield (
                 Problem(

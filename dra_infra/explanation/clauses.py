@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.cel.source_text import split
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute, values
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.cel import find_dependencies, split_conjunction
+from dra_infra.kubernetes.scheduler.allocator import (
+    Published,
+    attribute_values,
+    scalar_value,
+    static_attribute,
+)
 
 _GUARD: Final = re.compile(r"has\((?P<path>[^()]+)\)")
 
@@ -41,7 +44,7 @@ class Clause:
 @lru_cache(maxsize=4096)
 def clauses_of(expression: str) -> tuple[Clause, ...]:
     """The tests that `&&` joins; the whole expression where it is none of several."""
-    parts = [each.text.strip() for each in split(expression)]
+    parts = [each.text.strip() for each in split_conjunction(expression)]
     if not parts:
         return (Clause(expression.strip()),)
     found: list[Clause] = []
@@ -121,10 +124,10 @@ def show_value(published: Published, source: str, domain: str, identifier: str) 
     attribute = static_attribute(published, name)
     if attribute is None:
         return "absent"
-    single = scalar(attribute)
+    single = scalar_value(attribute)
     if single is not None:
         return _quoted(*single)
-    several = values(attribute)
+    several = attribute_values(attribute)
     if several is None:
         return "empty"
     return f"[{', '.join(sorted(_quoted(several[0], each) for each in several[1]))}]"

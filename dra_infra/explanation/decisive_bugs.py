@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
+from dra_infra.kubernetes.scheduler.allocator import Quirk
 
 
 def find_decisive_bugs(known: Set[Quirk], differs: Callable[[Set[Quirk]], bool]) -> tuple[str, ...]:

@@ -14,20 +14,29 @@ from enum import IntEnum
 from itertools import chain
 from typing import Final, NamedTuple
 
-from dra_infra.explanation.question import Inventory, Leaf
+from dra_infra.explanation.question import Leaf
 from dra_infra.explanation.shares import refuse_share
-from dra_infra.kubernetes.scheduler.allocator.capacity import fits
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID, Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool, claimed_counts
-from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import is_tried
-from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
-from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
-from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node
+from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
+    AllocatedState,
+    Allocator,
+    Check,
+    DeviceID,
+    Pool,
+    PoolID,
+    Published,
+    Refusal,
+    RequestKey,
+    Trouble,
+    Usage,
+    Variant,
+    Wanted,
+    claimed_counts,
+    find_missing_feature,
+    fits_capacity,
+    list_untolerated,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +66,15 @@ def tried_devices(pools: Iterable[Pool], variant: Variant) -> tuple[tuple[Pool, 
     return tuple((pool, each) for pool in pools if _gives(pool, variant) for each in pool.devices)
 
 
-def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool]:
+def find_unusable_pools(cluster: Allocator, node: Node) -> Iterator[UnusablePool]:
     """Yield the pools that a node sees and whose devices nobody gets."""
-    built = {pool.id: pool for pool in cluster.allocator.pools(node)}
+    built = {pool.id: pool for pool in cluster.pools(node)}
     relevant = cluster.index.relevant(node)
-    for name in sorted({pool_of(each) for each in relevant}):
+    for name in sorted({PoolID.of(each) for each in relevant}):
         pool = built.get(name)
         if pool is not None and _gives(pool, cluster.variant):
             continue
-        slices = [each for each in relevant if pool_of(each) == name]
+        slices = [each for each in relevant if PoolID.of(each) == name]
         generation = max(each.spec.pool.generation for each in slices)
         newest = [each for each in slices if each.spec.pool.generation == generation]
         devices = tuple(device for each in newest for device in cluster.index.devices(each))
@@ -87,7 +96,7 @@ def find_unusable_pools(cluster: Inventory, node: Node) -> Iterator[UnusablePool
 
 
 def _gives(pool: Pool, variant: Variant) -> bool:
-    return not pool.invalid and is_tried(pool, variant)
+    return not pool.invalid and pool.is_tried(variant)
 
 
 class Stage(IntEnum):
@@ -146,17 +155,17 @@ _TOLD: Final = (
 class DeviceChecks:
     """The devices of one node, looked at for any request."""
 
-    def __init__(self, cluster: Inventory, node: Node, declared: frozenset[str] = frozenset()) -> None:
+    def __init__(self, cluster: Allocator, node: Node, declared: frozenset[str] = frozenset()) -> None:
         self.node = node
         self._evaluator = cluster.evaluator
         self._variant = cluster.variant
         self._declared = declared
-        self.devices = tried_devices(cluster.allocator.pools(node), self._variant)
+        self.devices = tried_devices(cluster.pools(node), self._variant)
         self._usage = Usage(cluster.state, self._variant)
         # Each node sums up counters anew: it may look at pools that no attempt comes to.
-        self._now = cluster.allocator.with_state(cluster.state).look(node, declared=declared)
-        self._free = cluster.allocator.with_state(AllocatedState()).look(node, declared=declared)
-        self._known: dict[Key, tuple[CheckResult, ...]] = {}
+        self._now = cluster.with_state(cluster.state).look(node, declared=declared)
+        self._free = cluster.with_state(AllocatedState()).look(node, declared=declared)
+        self._known: dict[RequestKey, tuple[CheckResult, ...]] = {}
 
     def check_all(self, leaf: Leaf) -> tuple[CheckResult, ...]:
         """The first thing that keeps each of `devices` from a request."""
@@ -257,7 +266,7 @@ class DeviceChecks:
             if name not in capacities:
                 return f"{name} is absent"
         for name, amount in wanted.capacity.items():
-            if not fits({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
+            if not fits_capacity({name: amount}, {name: capacities[name]}, NO_USE, NO_USE, self._variant):
                 return refuse_share(name, amount, capacities[name], self._variant)
         return "what a request takes by default does not fit the device"
 

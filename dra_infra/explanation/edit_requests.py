@@ -12,11 +12,8 @@ from dra_infra.explanation.edits import Edit, Ladder, change_leaf, drop_constrai
 from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import drivers_of
-from dra_infra.kubernetes.api.device_taints import DeviceToleration
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_claim import CapacityRequirements
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, leaves
+from dra_infra.kubernetes.api import CapacityRequirements, DeviceToleration, drivers_of, nanos
+from dra_infra.kubernetes.scheduler.allocator import RequestKey
 
 _CLASSES: Final = 6
 """Other classes that are tried."""
@@ -164,7 +161,7 @@ def other_classes(
     """With another class of the cluster, those with the most similar names first."""
     asked = question.claims[claim]
     chosen = (asked.claim.spec.devices.requests or ())[request]
-    wanted = leaves(chosen)[sub].device_class_name
+    wanted = [leaf for _, _, leaf in chosen.leaves][sub].device_class_name
     classes = question.cluster.classes
     # The devices of another driver are another thing.
     drivers = drivers_of(classes[wanted]) if wanted in classes else set()
@@ -175,7 +172,7 @@ def other_classes(
     ]
     names.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, wanted).ratio(), name))
     below = f"firstAvailable[{sub}]" if chosen.first_available else "exactly"
-    key = Key(claim, request, sub)
+    key = RequestKey(claim, request, sub)
     yield [
         Edit(
             kind="other-class",

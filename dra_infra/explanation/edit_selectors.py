@@ -27,11 +27,9 @@ from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.records import FAILED
 from dra_infra.explanation.slips import Names, find_slips
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import DRIVER
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
+from dra_infra.kubernetes.api import DRIVER_TEST, nanos
+from dra_infra.kubernetes.cel import find_dependencies
+from dra_infra.kubernetes.scheduler.allocator import Published, scalar_value, static_attribute
 from dra_infra.selectors.selector import quote
 
 _PLAIN: Final = re.compile(r"[A-Za-z(]")
@@ -199,7 +197,7 @@ def _raw(published: Published, source: str, name: str) -> str | None:
             found = capacities.get(identifier)
         return None if found is None else found.value
     attribute = static_attribute(published, name)
-    single = None if attribute is None else scalar(attribute)
+    single = None if attribute is None else scalar_value(attribute)
     return None if single is None or single[0] == "bool_" else str(single[1])
 
 
@@ -243,7 +241,7 @@ def edit_selectors(question: Question, leaves: Sequence[Leaf], survey: Survey) -
             done.add(place)
             yield from other_values(question, at, devices)
             # A class without its driver would take the devices of any.
-            if not at.is_class or not DRIVER.fullmatch(clauses_of(at.expression)[at.clause].text):
+            if not at.is_class or not DRIVER_TEST.fullmatch(clauses_of(at.expression)[at.clause].text):
                 yield [_without(question, at)]
         for rank, clause in removed:
             if clause == FAILED:

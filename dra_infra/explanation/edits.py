@@ -14,16 +14,17 @@ from typing import Any, Final, TypeAlias
 
 from dra_infra.explanation.question import Holder, Leaf, Question
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
+    DeviceClass,
     DeviceConstraint,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Node,
     ResourceClaim,
 )
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
+from dra_infra.kubernetes.scheduler import NodeRefusal
+from dra_infra.kubernetes.scheduler.allocator import RequestKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +62,7 @@ def field_of(question: Question, leaf: Leaf, below: str) -> str:
     return f"{asked.name}: {asked.path}.{leaf.path}.{below}"
 
 
-def change_leaf(question: Question, key: Key, **values: Any) -> Question:
+def change_leaf(question: Question, key: RequestKey, **values: Any) -> Question:
     """The question with other values in one request, or in one entry of a prioritized list."""
     claim = question.asked[key.claim]
     requests = list(claim.spec.devices.requests or ())
@@ -75,7 +76,7 @@ def change_leaf(question: Question, key: Key, **values: Any) -> Question:
     return question.with_claim(key.claim, _with_devices(claim, requests=requests))
 
 
-def leaf_at(question: Question, key: Key) -> ExactDeviceRequest | DeviceSubRequest:
+def leaf_at(question: Question, key: RequestKey) -> ExactDeviceRequest | DeviceSubRequest:
     """The request, or alternative, with this key."""
     request = (question.asked[key.claim].spec.devices.requests or ())[key.request]
     if request.first_available:
@@ -126,7 +127,7 @@ def free_claims(question: Question, survey: Survey) -> Iterator[Ladder]:
     seen: set[tuple[str, ...]] = set()
     nodes = {node.name: node for node in question.nodes}
     for name in survey.nearest()[:_NODES]:
-        pools = {pool.id for pool in question.cluster.allocator.pools(nodes[name])}
+        pools = {pool.id for pool in question.cluster.pools(nodes[name])}
         here = [
             each for each in others if any((device.driver, device.pool) in pools for device in each.devices)
         ]

@@ -18,7 +18,7 @@ from dra_infra.explanation.edits import Ladder
 from dra_infra.explanation.further_causes import FurtherCauses
 from dra_infra.explanation.node_kinds import NodeKind, sort_nodes
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
-from dra_infra.explanation.question import Holder, Inventory, Leaf, Question, read_requests
+from dra_infra.explanation.question import Holder, Leaf, Question, read_requests
 from dra_infra.explanation.records import (
     AttemptError,
     Explanation,
@@ -29,12 +29,17 @@ from dra_infra.explanation.records import (
 )
 from dra_infra.explanation.suggesting import Budget, LateError, Placed, Suggesting, place_pods, try_nodes
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed, Outcome
-from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import AllocationResult, Node
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    AllocatedState,
+    AllocationError,
+    Allocator,
+    Failed,
+    Outcome,
+    Quirk,
+    Trouble,
+)
 
 
 def find_error(question: Question, placed: Placed) -> AttemptError:
@@ -297,8 +302,9 @@ class _Explainer:
         """Return the question to an allocator without some bugs."""
         cluster = question.cluster
         variant = replace(cluster.variant, quirks=cluster.variant.quirks - bugs)
-        classes = cluster.classes.values()
-        other = Inventory.of(variant, cluster.index, classes, cluster.state, evaluator=cluster.evaluator)
+        other = Allocator(
+            variant, cluster.index, cluster.classes.values(), cluster.state, evaluator=cluster.evaluator
+        )
         return question.with_cluster(other)
 
     def _proof(self, requests: Sequence[tuple[Leaf, ...]], trees: Sequence[RequestTree]) -> str:

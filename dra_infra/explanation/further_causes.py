@@ -23,12 +23,9 @@ from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Leaf, Question, name_claims
 from dra_infra.explanation.records import CHECKED, FAILED, REFUSED, UNUSABLE_POOL, Progress
 from dra_infra.explanation.shortages import Choice, Counting, Shortage
-from dra_infra.kubernetes.api.device_class import DRIVER, drivers_of
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
+from dra_infra.kubernetes.api import DRIVER_TEST, Node, drivers_of
+from dra_infra.kubernetes.scheduler import NodeRefusal
+from dra_infra.kubernetes.scheduler.allocator import Pool, Published, RequestKey
 
 _USED = CHECKED + Stage.USED
 
@@ -72,7 +69,7 @@ class _NodeGroup:
     first: Node
     size: int
     checks: DeviceChecks
-    devices: Mapping[Key, _Devices]
+    devices: Mapping[RequestKey, _Devices]
     is_partial: bool
 
     def free(self, leaf: Leaf, cause: Progress | None = None) -> _Devices:
@@ -183,5 +180,5 @@ def _driver_tests(leaf: Leaf) -> Iterator[Progress]:
     """Where devices of other drivers end, of which nothing more is asked."""
     for rank, selector in enumerate(list_selectors(leaf.wanted)):
         for number, clause in enumerate(clauses_of(selector.expression)):
-            if DRIVER.fullmatch(clause.text):
+            if DRIVER_TEST.fullmatch(clause.text):
                 yield Progress(CHECKED, rank, number)

@@ -9,14 +9,16 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dra_infra.explanation.question import Question
-from dra_infra.kubernetes.api.device_class import expressions_of
-from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute, values
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds
-from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node, expressions_of
+from dra_infra.kubernetes.cel import Dependencies, find_dependencies
+from dra_infra.kubernetes.scheduler.allocator import (
+    DeviceKinds,
+    Pool,
+    Published,
+    attribute_values,
+    device_matches_node,
+    static_attribute,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def sort_nodes(question: Question) -> list[NodeKind]:
     for node in question.eligible:
         numbers: dict[tuple[str, Hashable], int] = {}
         reader = _Reader(question, kinds, reads, sorted(attributes), node, numbers)
-        content = tuple(reader.pool(pool) for pool in question.cluster.allocator.pools(node))
+        content = tuple(reader.pool(pool) for pool in question.cluster.pools(node))
         key = (content, question.declared_by(node), question.room.get(node.name, question.pods) > 0)
         found.setdefault(key, []).append(node)
     return [NodeKind(tuple(nodes)) for nodes in found.values()]
@@ -123,5 +125,5 @@ class _Reader:
 
     def shared(self, published: Published, name: str) -> int:
         attribute = static_attribute(published, name)
-        content = None if attribute is None else values(attribute)
+        content = None if attribute is None else attribute_values(attribute)
         return -1 if content is None else self.numbers.setdefault((name, content), len(self.numbers))

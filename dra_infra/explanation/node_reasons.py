@@ -15,12 +15,16 @@ from dra_infra.explanation.device_checks import (
     find_unusable_pools,
     list_selectors,
 )
-from dra_infra.explanation.question import Inventory, Leaf, name_claims, read_requests
+from dra_infra.explanation.question import Leaf, name_claims, read_requests
 from dra_infra.explanation.shortages import Choice, Counting, Shortage, literal
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Published
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node, ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    AllocatedState,
+    AllocationError,
+    Allocator,
+    Published,
+)
 
 _STEPS: Final = 20_000
 """Steps of the search that finds out whether free devices would do; the rest is not known then."""
@@ -51,7 +55,7 @@ class NodeReason:
 
 
 def explain_node(
-    cluster: Inventory,
+    cluster: Allocator,
     node: Node,
     claims: Sequence[ResourceClaim],
     *,
@@ -91,7 +95,7 @@ def explain_node(
 
 
 def find_shortages(
-    cluster: Inventory,
+    cluster: Allocator,
     checks: DeviceChecks,
     claims: Sequence[ResourceClaim],
     requests: Sequence[tuple[Leaf, ...]],
@@ -166,7 +170,7 @@ def _reaching(checks: DeviceChecks, results: Sequence[CheckResult], rank: int) -
 
 
 def _would_do(
-    cluster: Inventory, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
+    cluster: Allocator, node: Node, claims: Sequence[ResourceClaim], declared: frozenset[str]
 ) -> bool:
     """Search the node as if nothing were in use."""
     steps = 0
@@ -176,7 +180,7 @@ def _would_do(
         steps += 1
         return steps > _STEPS
 
-    free = cluster.with_state(AllocatedState()).allocator
+    free = cluster.with_state(AllocatedState())
     return isinstance(free.allocate(node, claims, declared=declared, is_cancelled=is_cancelled), Allocated)
 
 

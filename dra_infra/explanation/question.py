@@ -1,7 +1,7 @@
 """A question about the pods of one object: what they ask for, where they may go, and what is in use there.
 
-The inventory is what the question is asked of: devices, classes, what is in use, and whose allocator answers. The
-requests of claims come one by one, each with the name and the field by which a person knows it.
+The allocator is what the question is asked of: devices, classes, and what is in use. The requests of claims come one by
+one, each with the name and the field by which a person knows it.
 """
 
 from __future__ import annotations
@@ -10,64 +10,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted, check_features, describe, leaves
-from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant, choose_variant
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
-
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """Everything but the nodes and the claims."""
-
-    variant: Variant
-    index: SliceIndex
-    classes: Mapping[str, DeviceClass]
-    state: AllocatedState
-    evaluator: Evaluator
-    allocator: Allocator
-
-    @classmethod
-    def of(
-        cls,
-        release: Release | Variant,
-        slices: Sequence[ResourceSlice] | SliceIndex,
-        classes: Iterable[DeviceClass],
-        state: AllocatedState | None = None,
-        *,
-        evaluator: Evaluator | None = None,
-    ) -> Inventory:
-        """Takes the arguments of `Allocator`."""
-        variant = choose_variant(release) if isinstance(release, Release) else release
-        index = slices.under(variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, variant)
-        known = {each.metadata.name or "": each for each in classes}
-        state = AllocatedState() if state is None else state
-        evaluator = KindEvaluator(variant) if evaluator is None else evaluator
-        allocator = Allocator(variant, index, known.values(), state, evaluator=evaluator)
-        return cls(variant, index, known, state, evaluator, allocator)
-
-    def with_state(self, state: AllocatedState) -> Inventory:
-        """A copy in which other devices are in use."""
-        return replace(self, state=state, allocator=self.allocator.with_state(state))
-
-    def with_class(self, changed: DeviceClass) -> Inventory:
-        """A copy in which one class is changed."""
-        classes = {**self.classes, changed.metadata.name or "": changed}
-        return Inventory.of(self.variant, self.index, classes.values(), self.state, evaluator=self.evaluator)
-
-    def with_slices(self, slices: Sequence[ResourceSlice]) -> Inventory:
-        """A copy with other slices."""
-        return Inventory.of(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
+from dra_infra.kubernetes.api import (
+    AllocationResult,
+    DeviceClass,
+    Node,
+    ObjectRef,
+    ResourceClaim,
+    ResourceSlice,
+)
+from dra_infra.kubernetes.scheduler import NodeRefusal
+from dra_infra.kubernetes.scheduler.allocator import (
+    AllocatedState,
+    Allocator,
+    DeviceID,
+    RequestKey,
+    Wanted,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,7 +99,7 @@ class Question:
         priority: Of the pods; None where it is not known.
     """
 
-    cluster: Inventory
+    cluster: Allocator
     slices: Sequence[ResourceSlice] = field(repr=False)
     nodes: Sequence[Node] = field(repr=False)
     claims: tuple[AskedClaim, ...]
@@ -200,7 +158,7 @@ class Question:
             cluster = cluster.with_class(DeviceClass.from_manifest({"metadata": {"name": name}, "spec": {}}))
         return self.with_cluster(cluster)
 
-    def with_cluster(self, cluster: Inventory) -> Question:
+    def with_cluster(self, cluster: Allocator) -> Question:
         """A copy with other devices or classes."""
         return replace(self, cluster=cluster)
 
@@ -222,7 +180,7 @@ class Leaf:
         path: Its field below `spec` of the claim.
     """
 
-    key: Key
+    key: RequestKey
     wanted: Wanted
     claim_name: str
     path: str
@@ -249,7 +207,7 @@ def name_claims(claims: Sequence[ResourceClaim], names: Sequence[str] = ()) -> l
 
 
 def read_requests(
-    cluster: Inventory, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
+    cluster: Allocator, claims: Sequence[ResourceClaim], names: Sequence[str] = ()
 ) -> list[tuple[Leaf, ...]]:
     """The requests of all claims in order, each with its entries.
 
@@ -260,12 +218,12 @@ def read_requests(
     found = []
     for number, claim in enumerate(claims):
         for position, request in enumerate(claim.spec.devices.requests or ()):
-            check_features(claim, request, cluster.variant)
             path = f"devices.requests[{position}]"
             entries = []
-            for sub, leaf in enumerate(leaves(request)):
-                wanted = describe(claim, request, leaf, cluster.classes, cluster.variant)
+            for sub, wanted in enumerate(cluster.read_request(claim, request)):
                 below = f"firstAvailable[{sub}]" if request.first_available else "exactly"
-                entries.append(Leaf(Key(number, position, sub), wanted, called[number], f"{path}.{below}"))
+                entries.append(
+                    Leaf(RequestKey(number, position, sub), wanted, called[number], f"{path}.{below}")
+                )
             found.append(tuple(entries))
     return found

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
+from dra_infra.kubernetes.scheduler.allocator import DeviceID
 
 FitVerdict = Literal["fits", "does-not-fit", "not-decided"]
 

@@ -6,12 +6,15 @@ consumable_capacity.go of the allocators.
 
 from __future__ import annotations
 
-from dra_infra.kubernetes.api.quantity import Quantity, nanos
-from dra_infra.kubernetes.api.resource_slice import DeviceCapacity
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, Requested, consumed_amounts
-from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
+from dra_infra.kubernetes.api import DeviceCapacity, Quantity, nanos
+from dra_infra.kubernetes.scheduler.allocator import (
+    AllocatedState,
+    CapacityError,
+    Published,
+    Requested,
+    Variant,
+    consumed_amounts,
+)
 
 
 def refuse_share(name: str, asked: str, capacity: DeviceCapacity, variant: Variant) -> str:

@@ -11,16 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 
 from dra_infra.explanation.device_checks import DeviceChecks
-from dra_infra.explanation.question import Inventory, Leaf
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar, values
-from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability
-from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Published
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
+from dra_infra.explanation.question import Leaf
+from dra_infra.kubernetes.api import DeviceConstraint, ResourceClaim, nanos
+from dra_infra.kubernetes.scheduler.allocator import (
+    AllocatedState,
+    AllocationError,
+    Allocator,
+    CounterAvailability,
+    DeviceID,
+    Matching,
+    Pool,
+    Published,
+    Quirk,
+    Variant,
+    attribute_values,
+    scalar_value,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +201,7 @@ class Counting:
 
     def __init__(
         self,
-        cluster: Inventory,
+        cluster: Allocator,
         checks: DeviceChecks,
         claims: Sequence[ResourceClaim],
         choices: Sequence[Choice],
@@ -342,9 +348,9 @@ class Counting:
             if attribute is None:
                 continue
             if self._variant.features.list_attributes:
-                several = values(attribute)
+                several = attribute_values(attribute)
                 found |= {f"{several[0]} {each}" for each in several[1]} if several else set()
-            elif (single := scalar(attribute)) is not None:
+            elif (single := scalar_value(attribute)) is not None:
                 found.add(f"{single[0]} {single[1]}")
             else:
                 # Of a type that nothing can be compared with: good for one device.

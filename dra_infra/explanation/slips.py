@@ -13,9 +13,8 @@ from typing import Final
 
 from dra_infra.errors import Problem
 from dra_infra.explanation.question import Question, read_requests
-from dra_infra.kubernetes.api.device_class import expressions_of
-from dra_infra.kubernetes.scheduler.allocator.constraints import scalar
-from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Published
+from dra_infra.kubernetes.api import expressions_of
+from dra_infra.kubernetes.scheduler.allocator import AllocationError, Published, scalar_value
 from dra_infra.output.wording import nearest
 from dra_infra.selectors.selector import quote
 
@@ -60,7 +59,7 @@ class Names:
         names = cls()
         for each in devices:
             for written, attribute in (each.device.attributes or {}).items():
-                found = scalar(attribute)
+                found = scalar_value(attribute)
                 names._add(each, "attributes", written, found[0] if found else "list")
             for written in each.device.capacity or ():
                 names._add(each, "capacity", written, "quantity")

@@ -17,16 +17,9 @@ from dra_infra.explanation.node_kinds import sort_nodes
 from dra_infra.explanation.question import Holder, Leaf, Question, read_requests
 from dra_infra.explanation.records import Change, Suggestion
 from dra_infra.explanation.survey import Survey
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import (
-    Allocated,
-    AllocationError,
-    Cannot,
-    Failed,
-    Outcome,
-)
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
+from dra_infra.kubernetes.api import AllocationResult, Node
+from dra_infra.kubernetes.scheduler import NodeRefusal
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocationError, Cannot, Failed, Outcome
 
 STEPS: Final = 50_000
 """Steps of one search; what takes more is not known."""
@@ -90,7 +83,7 @@ class Budget:
 
         if self.is_late():
             raise LateError
-        allocator = question.cluster.allocator
+        allocator = question.cluster
         declared = question.declared_by(node)
         outcome = allocator.allocate(node, question.asked, declared=declared, is_cancelled=is_cancelled)
         if isinstance(outcome, Allocated) and outcome.leaves_out:

@@ -38,11 +38,8 @@ from dra_infra.explanation.records import (
     Step,
 )
 from dra_infra.explanation.shares import describe_left
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
-from dra_infra.kubernetes.scheduler.allocator.slices import pool_of
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import DeviceID, PoolID, Published, RequestKey
 
 _HELD_BY: Final = 8
 """Claims that are named at most."""
@@ -198,7 +195,7 @@ class Survey:
         cluster = question.cluster
         for node in question.nodes:
             if reasons := question.refusals.get(node.name):
-                seen = [each.devices for each in cluster.allocator.pools(node)]
+                seen = [each.devices for each in cluster.pools(node)]
                 seen += [each.devices for each in find_unusable_pools(cluster, node)]
                 for device in (each.id for devices in seen for each in devices):
                     self._reach(device, Progress(REFUSED, text="; ".join(map(str, reasons))))
@@ -213,10 +210,10 @@ class Survey:
         index = self._question.cluster.index
         newest: dict[tuple[str, str], int] = defaultdict(int)
         for slice_ in self._question.slices:
-            pool = pool_of(slice_)
+            pool = PoolID.of(slice_)
             newest[pool] = max(newest[pool], slice_.spec.pool.generation)
         for slice_ in self._question.slices:
-            pool = pool_of(slice_)
+            pool = PoolID.of(slice_)
             generation = slice_.spec.pool.generation
             progress = Progress(NOWHERE, text=self._find_place(slice_))
             if generation != newest[pool]:
@@ -251,13 +248,13 @@ class Survey:
             for (_, published), result in zip(checks.devices, checks.check_all(leaf), strict=True)
         ]
 
-    def _look(self, node: Node, ends: Mapping[Key, Sequence[Progress]]) -> None:
+    def _look(self, node: Node, ends: Mapping[RequestKey, Sequence[Progress]]) -> None:
         cluster = self._question.cluster
         for trouble in find_unusable_pools(cluster, node):
             for each in trouble.devices:
                 self.devices.setdefault(each.id, each)
                 self._reach(each.id, Progress(UNUSABLE_POOL, text=str(trouble)))
-        devices = tried_devices(cluster.allocator.pools(node), cluster.variant)
+        devices = tried_devices(cluster.pools(node), cluster.variant)
         for key, found in self._found.items():
             left = 0
             for (_, published), at in zip(devices, ends[key], strict=True):

@@ -9,9 +9,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.apiserver.admission import quota_keys
+from dra_infra.kubernetes.api import Quantity, mapping, mappings, value_at
+from dra_infra.kubernetes.apiserver import QuotaKey
 from dra_infra.migration.device_plugin import RequestedDevices, is_device, read_resource, tell_other_form
 from dra_infra.migration.mentions import RESOURCE_NAME
 from dra_infra.migration.needs import Settings, is_share
@@ -78,10 +77,10 @@ def limits_together(objects: Iterable[Mapping[str, Any]], settings: Settings) ->
             if isinstance(requested, str):
                 unread.extend([key] if _MIG_KEY in key else [])
                 continue
-            number, total = sums.get(quota_keys(requested.class_name)[0], (0, Fraction()))
+            number, total = sums.get(QuotaKey.of_class(requested.class_name), (0, Fraction()))
             more = _number(amounts[key])
             total = None if total is None or more < 0 else total + more
-            sums[quota_keys(requested.class_name)[0]] = number + 1, total
+            sums[QuotaKey.of_class(requested.class_name)] = number + 1, total
     return by_object
 
 
@@ -101,10 +100,10 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
     amounts: dict[str, dict[str, Any]] = {}
     for key, requested in read.items():
         if not isinstance(requested, str) and not is_scoped:
-            amounts.setdefault(quota_keys(requested.class_name)[0], {})[key] = hard[key]
+            amounts.setdefault(QuotaKey.of_class(requested.class_name), {})[key] = hard[key]
     own = (key for key, requested in read.items() if isinstance(requested, str) and _MIG_KEY in key)
     unread = next(chain(own, together.unread), "")
-    mig_key = quota_keys("mig.nvidia.com")[0]
+    mig_key = QuotaKey.of_class("mig.nvidia.com")
     sums = {
         key: None if unread and key == mig_key else _sum(each, together, key)
         for key, each in amounts.items()
@@ -119,7 +118,7 @@ def _migrate_quota(manifest: Mapping[str, Any], settings: Settings, together: Li
             hint = "limit the claims of the namespace by a quota without scopes, or give such pods a namespace of their own"
             remarks.append(Remark(f"spec.hard[{key}]", "lost", "quota-with-scopes", message, hint))
         else:
-            device_key = quota_keys(requested.class_name)[0]
+            device_key = QuotaKey.of_class(requested.class_name)
             total = sums.get(device_key, "")
             is_alone = max(len(amounts[device_key]), together.sums.get(device_key, (0,))[0]) == 1
             if total is None and unread and device_key == mig_key:
@@ -282,7 +281,7 @@ def _migrate_group(path: str, group: Any, settings: Settings, taken: set[str], r
             is_unread |= _MIG_KEY in name
             remarks.append(_not_counted(f"{path}.coveredResources[{number}]", f"{name}: {requested}"))
     for class_name, resources in by_class.items():
-        key = quota_keys(class_name)[0]
+        key = QuotaKey.of_class(class_name)
         is_open = key in taken or (is_unread and bool(profiles.intersection(resources)))
         grown = None if is_open else _with_quota(group, resources, key)
         for name in resources:

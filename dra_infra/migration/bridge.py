@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.catalog.drivers import ShippedClass
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import show_steps
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, quota_keys
+from dra_infra.kubernetes.api import mapping, show_steps, value_at
+from dra_infra.kubernetes.apiserver import QuotaKey
 from dra_infra.migration.accounts import migrate_account
 from dra_infra.migration.chart_releases import find_installations, merge_values
 from dra_infra.migration.chart_values import find_asked
@@ -211,7 +210,7 @@ def _tell_account(
     found = migrate_account(manifest, settings)
     for path in dict.fromkeys(each.path for each in found.remarks) if found else ():
         yield Remark(path, "kept", "resource-bridged", _STAYS[kind])
-    keys = [CLAIMS_KEY, *(key for each in classes for key in quota_keys(each))]
+    keys = [QuotaKey.CLAIMS, *(key for each in classes for key in QuotaKey.list_of_class(each))]
     for key in filter(mapping(value_at(manifest, "spec", "hard")).__contains__, keys):
         message = f"{key} counts the claim that the scheduler makes for each pod on a node of the driver, too"
         hint = "raise it for these pods, or they wait: each key of a quota limits alone"

@@ -12,9 +12,16 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.vocabulary import numbers_of, read_data
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
-from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.workload_kinds import read_steps, show_steps
+from dra_infra.kubernetes.api import (
+    FieldPath,
+    find_all,
+    group_of,
+    mapping,
+    mappings,
+    read_steps,
+    show_steps,
+    value_at,
+)
 
 _EXACT: Final = re.compile(r"v?([0-9]+\.[0-9]+\.[0-9]+)(?:[-+][0-9A-Za-z.+-]*)?")
 """One release; ranges such as `1.x` and `>=1.2` are none."""

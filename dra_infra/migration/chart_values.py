@@ -15,8 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml_patch import NotPatchedError, patch_document
-from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import FieldPath, find_all, mapping, mappings, show_steps, value_at
 from dra_infra.migration.chart_releases import (
     Installation,
     Release,

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api import WorkloadKinds, mapping, mappings, value_at
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.placement.objects import as_referenced, target_of
 
 _Owner = tuple[str, str, str, str]

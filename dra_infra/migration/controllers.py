@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.vocabulary import numbers_of, read_data
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api import find_all, group_of, mapping, mappings, value_at
 from dra_infra.migration.chart_releases import find_installations
 from dra_infra.migration.outcomes import Remark
 

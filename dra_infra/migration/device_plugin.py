@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node, mapping, mappings
 from dra_infra.migration.outcomes import Remark
 
 WHOLE_GPU: Final = "nvidia.com/gpu"

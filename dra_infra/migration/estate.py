@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
+from dra_infra.kubernetes.api import WorkloadKinds, show_steps
 from dra_infra.migration.accounts import Limits, limits_together, migrate_account
 from dra_infra.migration.chart_values import find_elsewhere, find_values, migrate_values
 from dra_infra.migration.claim_templates import ClaimTemplates

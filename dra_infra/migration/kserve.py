@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api import mapping, value_at
 from dra_infra.migration.chart_releases import find_installations, merge_values
 from dra_infra.migration.outcomes import Remark
 

@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import find_all, group_of, mapping, mappings, show_steps, value_at
 from dra_infra.migration.chart_releases import read_text
 from dra_infra.migration.outcomes import Remark
 from dra_infra.output.wording import join_words

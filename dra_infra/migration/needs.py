@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import Quantity, WorkloadKinds, mapping, value_at
 from dra_infra.migration.controllers import NO_CONTROLLERS, Controllers
 from dra_infra.migration.device_plugin import (
     OTHERS,

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.catalog.vocabulary import product_memory, product_names, read_data
-from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.kubernetes.api import mappings
 from dra_infra.migration.device_plugin import MIG_NAME, DevicePlugin, Replicas, Way, mig_profile
 from dra_infra.selectors.any_attribute import VersionAttribute, attribute, capacity
 from dra_infra.selectors.attributes import Attribute, TextAttribute

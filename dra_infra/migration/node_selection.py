@@ -8,8 +8,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.label_selectors import meets_node_requirement
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api import mapping, mappings, meets_node_requirement, value_at
 from dra_infra.migration.device_plugin import MIG_NAME, WHOLE_GPU, DevicePlugin, mig_profile
 from dra_infra.migration.node_labels import (
     CONFIG_LABEL,

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.machines import products_by_label
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import find_all, mapping, value_at
+from dra_infra.kubernetes.api import find_all, mapping, value_at
 from dra_infra.migration.device_plugin import (
     WHOLE_GPU,
     DevicePlugin,

@@ -13,7 +13,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mappings
+from dra_infra.kubernetes.api import mappings
 from dra_infra.migration.device_plugin import RequestedDevices
 from dra_infra.migration.needs import ContainerNeeds, Need
 from dra_infra.migration.node_selection import DeviceSelection

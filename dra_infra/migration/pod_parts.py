@@ -7,8 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import find_all, mapping, mappings, value_at
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import find_all, mapping, mappings, show_steps, value_at
 from dra_infra.migration.needs import Settings, asks_devices
 from dra_infra.migration.old_dra.objects import replaced
 from dra_infra.migration.outcomes import Remark

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.kubernetes.api import Node, mapping, mappings, value_at
+from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.device_plugin import OLD_GPU, WHOLE_GPU, DevicePlugin, ReadLabels, find_other_form
 from dra_infra.migration.needs import (
     ContainerNeeds,

@@ -12,8 +12,8 @@ from dra_infra.advice.exported import EXPORTED
 from dra_infra.advice.objects import check_objects, reference_to
 from dra_infra.advice.references import ELSEWHERE, REFERENCES
 from dra_infra.errors import Place, Problem
+from dra_infra.kubernetes.api import WorkloadKinds
 from dra_infra.kubernetes.api.names import is_dns_subdomain
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
 from dra_infra.migration.outcomes import OUTCOMES, Migrated, Outcome, Remark
 from dra_infra.migration.workloads import find_no_texts
 from dra_infra.output.escaping import json_text, markdown, markdown_code, one_line

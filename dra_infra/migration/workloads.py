@@ -11,15 +11,17 @@ from typing import Any, Final
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.decoding import json_type
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import (
+from dra_infra.kubernetes.api import (
+    ObjectRef,
     PodPart,
     WorkloadKind,
     WorkloadKinds,
+    json_type,
+    mapping,
+    mappings,
     read_steps,
     show_steps,
+    value_at,
 )
 from dra_infra.migration.claim_templates import CLUSTER_RUNTIME, LLM, ClaimTemplates, OwnTemplates
 from dra_infra.migration.device_plugin import is_device

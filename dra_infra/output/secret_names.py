@@ -13,7 +13,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN, plain_text
+from dra_infra.kubernetes.api import UNKNOWN, plain_text
+from dra_infra.markers import CHANGED_SECRET, SECRET
 
 _NAME: Final = re.compile(
     r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(?:ACCESS|API|PRIVATE)KEY|(?:^|[_.-])(?:PASS|PW)\d*(?:$|[_.-])|[A-Z]PASS\d*$"

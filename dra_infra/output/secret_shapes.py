@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from dra_infra.kubernetes.api.manifests import SECRET
+from dra_infra.markers import SECRET
 from dra_infra.output.secret_commands import ITEM, find_in_commands
 from dra_infra.output.secret_forms import decoded, find_forms, is_private_key
 from dra_infra.output.secret_names import MAKERS, can_hold_secret, is_harmless_value, is_secret_value

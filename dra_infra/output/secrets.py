@@ -18,8 +18,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.equality import is_same_json
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, UNKNOWN, Marker, is_marker, plain_text
+from dra_infra.kubernetes.api import UNKNOWN, is_placeholder, is_same_json, plain_text
+from dra_infra.markers import CHANGED_SECRET, SECRET, Secret
 from dra_infra.output.secret_commands import ITEM
 from dra_infra.output.secret_names import (
     can_hold_secret,
@@ -89,7 +89,7 @@ def secret_values(values: Any, name: str = "") -> Iterator[str]:
     elif isinstance(values, list):
         for value in values:
             yield from secret_values(value, name)
-    elif isinstance(values, str) and is_secret_name(name) and not is_marker(values):
+    elif isinstance(values, str) and is_secret_name(name) and not is_placeholder(values):
         yield from secret_texts({"SECRET": values})
 
 
@@ -195,7 +195,7 @@ class SecretMask:
             return SECRET if former is None or former == value or known else CHANGED_SECRET
 
         found = ((*span, marker(index, value[slice(*span)])) for index, span in enumerate(spans))
-        return Marker(_replaced(value, found), "secret")
+        return Secret(_replaced(value, found))
 
     def _spans(self, text: str) -> Sequence[Span]:
         return self._remembered(text) if len(text) <= _SHORT else self._find(text)

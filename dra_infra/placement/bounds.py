@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import PodShape
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import (

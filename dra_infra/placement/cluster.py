@@ -17,40 +17,44 @@ from typing import Any, Final
 
 from dra_infra.explanation.decisive_bugs import find_decisive_bugs
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
-from dra_infra.explanation.question import Inventory
-from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.dropping import drop_from_slice
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
     AllocationResult,
+    Amounts,
+    Device,
+    DeviceClass,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Node,
+    ObjectMeta,
+    ObjectRef,
+    Release,
     ResourceClaim,
     ResourceClaimSpec,
+    ResourceSlice,
+    drop_from_slice,
+    with_defaults,
 )
-from dra_infra.kubernetes.api.resource_slice import Device, ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
-from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
-from dra_infra.kubernetes.scheduler.allocator.identity import (
+from dra_infra.kubernetes.api.limits import MAX_RESULTS
+from dra_infra.kubernetes.scheduler import DeviceAmounts, node_amounts, with_taint_rules
+from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
     Allocated,
+    AllocatedState,
     AllocationError,
+    Allocator,
     Cannot,
+    CapacityError,
     DeviceID,
+    Pool,
     Published,
+    Quirk,
+    device_matches_node,
+    fits_capacity,
+    passes_selectors,
+    static_attribute,
 )
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, KindEvaluator, passes
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, device_matches_node
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, choose_variant
-from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, with_taint_rules
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts
 from dra_infra.placement.demand import Demand, ReadFields
 from dra_infra.placement.outcomes import Aborted, Chosen, Impossible, NotDecided, Outcome, Pick
 from dra_infra.target import ClusterTarget
@@ -101,11 +105,9 @@ class Cluster:
         """What each node offers, whatever runs on it."""
         self.device_amounts = DeviceAmounts(self.slices, release)
         self._is_late = is_late
-        self._variant = choose_variant(release)
-        self._index = SliceIndex(self.slices, self._variant)
-        self.kinds = DeviceKinds(self._variant)
-        self._evaluator = KindEvaluator(self._variant, kinds=self.kinds)
-        self._base = Allocator(self._variant, self._index, (), evaluator=self._evaluator)
+        self._base = Allocator(release, self.slices, ())
+        self._variant = self._base.variant
+        self.kinds = self._base.kinds
         self._pools: list[tuple[Pool, ...] | None] = [None] * len(self.nodes)
         self._allocators: dict[tuple[str, ...], Allocator] = {}
 
@@ -182,8 +184,10 @@ class Cluster:
         requested = leaf.capacity.requests if leaf.capacity else None
         try:
             for device in (each for pool in pools for each in (*pool.devices, *pool.elsewhere)):
-                if passes(selectors, "", device, self._evaluator, self._variant) and consumes:
-                    fits(requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant)
+                if passes_selectors(selectors, "", device, self._base.evaluator, self._variant) and consumes:
+                    fits_capacity(
+                        requested or {}, device.device.capacity or {}, NO_USE, NO_USE, self._variant
+                    )
         except (AllocationError, CapacityError):
             return True
         return False
@@ -194,7 +198,8 @@ class Cluster:
 
         def differs(bugs: Set[Quirk]) -> bool:
             variant = replace(self._variant, quirks=self._variant.quirks - bugs)
-            allocator = Allocator(variant, self._index, classes, evaluator=self._evaluator).with_state(state)
+            base = self._base
+            allocator = Allocator(variant, base.index, classes, state, evaluator=base.evaluator)
             steps = _Steps(self._is_late)
             outcome = allocator.allocate(self.nodes[node], claims, is_cancelled=steps.count)
             return not steps.why and not isinstance(outcome, Allocated)
@@ -213,9 +218,7 @@ class Cluster:
         self, node: int, demands: Sequence[Demand], state: AllocatedState, claims: Sequence[ObjectRef]
     ) -> NodeReason:
         """The first reason why a node cannot serve claims, which are called by their own names."""
-        question = Inventory.of(
-            self._variant, self._index, _classes(demands), state, evaluator=self._evaluator
-        )
+        question = self._base.with_classes(_classes(demands)).with_state(state)
         named = [
             claim.changed({"metadata": ObjectMeta().changed({"name": ref.name, "namespace": ref.namespace})})
             for claim, ref in zip(_claims(demands), claims, strict=True)

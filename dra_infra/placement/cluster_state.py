@@ -11,15 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
+from dra_infra.kubernetes.api import AllocationResult, Amounts, ObjectRef, matches_node_selector
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, PoolID
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_resources import find_shortage
+from dra_infra.kubernetes.scheduler import PlacedPods, find_shortage
+from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
 from dra_infra.placement.cluster import Cluster, NodeShapes
 from dra_infra.placement.demand import Demand, Entry, PodPlan, ReadFields
 from dra_infra.placement.outcomes import Chosen, Impossible, Outcome, Pick

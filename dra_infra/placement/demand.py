@@ -12,28 +12,37 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dra_infra.kubernetes.api.decoding import GROUP, VERSIONS
-from dra_infra.kubernetes.api.defaults import claim_with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass, DeviceSelector
-from dra_infra.kubernetes.api.dropping import drop_from_claim
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, is_marker
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
+    GROUP,
+    UNKNOWN,
+    VERSIONS,
+    Amounts,
     DeviceClaim,
+    DeviceClass,
+    DeviceSelector,
     DeviceSubRequest,
     ExactDeviceRequest,
+    Gang,
+    ObjectRef,
+    Placeholder,
+    Release,
     ResourceClaim,
     ResourceClaimTemplate,
+    claim_with_defaults,
+    convert,
+    drop_from_claim,
+    is_placeholder,
 )
-from dra_infra.kubernetes.api.versions import convert
-from dra_infra.kubernetes.api.workload_kinds import Gang
-from dra_infra.kubernetes.apiserver.admission import Use
-from dra_infra.kubernetes.cel.dependencies import Dependencies, find_dependencies
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ExtendedDemand
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter, goes_round
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.kubernetes.apiserver import Use
+from dra_infra.kubernetes.cel import Dependencies, find_dependencies
+from dra_infra.kubernetes.scheduler import (
+    EXTENDED_CLAIM_ENTRY,
+    ExtendedDemand,
+    NodeFilter,
+    PodShape,
+    goes_round,
+)
+from dra_infra.markers import marker_kind
 from dra_infra.placement.placement import Reason
 
 API_VERSION = "resource.k8s.io/v1"
@@ -166,7 +175,7 @@ class ExtendedClaim:
         node_name: object = None,
     ) -> None:
         self.demand = demand
-        self._ref = ObjectRef(kind="ResourceClaim", name=CLAIM_ENTRY, namespace=namespace)
+        self._ref = ObjectRef(kind="ResourceClaim", name=EXTENDED_CLAIM_ENTRY, namespace=namespace)
         self._classes = classes
         self._has_claims = has_claims
         self._node_name = node_name
@@ -203,7 +212,7 @@ class ExtendedClaim:
         demand = read_demand(manifest, self._ref, self._classes, self.demand.served.release)
         if isinstance(demand, Undecided):
             return demand
-        return Entry(name=CLAIM_ENTRY, object=self._ref, demand=demand, shared=False)
+        return Entry(name=EXTENDED_CLAIM_ENTRY, object=self._ref, demand=demand, shared=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +306,7 @@ class Workload:
 def find_unknown(value: Any, path: str) -> list[str]:
     """Paths of values below *path* that are only known after `pulumi up`, in the order written."""
     if isinstance(value, str):
-        return [path] if is_marker(value) else []
+        return [path] if is_placeholder(value) else []
     if isinstance(value, Mapping):
         return [
             found for key, item in value.items() for found in find_unknown(item, f"{path}.{key}".lstrip("."))
@@ -366,7 +375,12 @@ def _stands_for_class(name: object, classes: Container[str]) -> bool:
 
     A secret name and the marker of all values that are not known may mean any class.
     """
-    return isinstance(name, Marker) and name.kind == "unknown" and name != UNKNOWN and name in classes
+    return (
+        isinstance(name, Placeholder)
+        and marker_kind(name) == "unknown"
+        and name != UNKNOWN
+        and name in classes
+    )
 
 
 def without_known_classes(value: Any, classes: Container[str]) -> Any:

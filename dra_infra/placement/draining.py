@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import find_interchangeable, group_pods

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_infra.explanation.node_reasons import NodeReason
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, PlacedPods, Taken
-from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, show_amount
+from dra_infra.kubernetes.api import Amounts, Namespaces
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, PlacedPods, Taken, find_shortage, show_amount
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import FREE, Attempts, ClusterState, InUse, SharedPools, choose
 from dra_infra.placement.demand import Demand, PodPlan, Workload

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Final
 
 from dra_infra.catalog.publication import COMPUTE_DOMAIN_DRIVER
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodePool, SharedLimit, whole_of
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.fleet import Fleet, NodePool, SharedLimit, whole_of
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states

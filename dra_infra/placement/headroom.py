@@ -10,15 +10,17 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.api.device_class import (
+from dra_infra.kubernetes.api import (
     CELDeviceSelector,
+    DeviceClaim,
     DeviceClass,
     DeviceClassSpec,
+    DeviceRequest,
     DeviceSelector,
+    ExactDeviceRequest,
+    ObjectMeta,
 )
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.metadata import ObjectMeta
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceRequest, ExactDeviceRequest
 from dra_infra.placement.cluster_state import Attempts, InUse
 from dra_infra.placement.demand import Demand
 from dra_infra.placement.outcomes import Chosen

@@ -18,11 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dra_infra.explanation.question import AskedClaim, Question
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang
-from dra_infra.kubernetes.apiserver.admission import Quotas, Use, count_object
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Gang, ObjectRef, mapping
+from dra_infra.kubernetes.apiserver import Quotas, Use, count_object
 from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import InUse
 from dra_infra.placement.demand import PodPlan, Undecided, Workload

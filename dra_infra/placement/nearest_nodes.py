@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dra_infra.catalog.machines import INSTANCE_TYPE
-from dra_infra.kubernetes.api.resource_claim import ExactDeviceRequest
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import ExactDeviceRequest, Node
 from dra_infra.output.wording import count_of
 from dra_infra.placement.cluster_state import ClusterState
 from dra_infra.placement.demand import Demand, PodPlan

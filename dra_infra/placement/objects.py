@@ -6,32 +6,26 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.api.manifests import (
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
+    CLAIM_KINDS,
     UNKNOWN,
+    DeviceClass,
+    Namespaces,
+    ObjectRef,
+    PodTemplate,
+    by_namespace,
     find_all,
-    is_marker,
+    is_placeholder,
+    kind_of,
     mapping,
     mappings,
     plain_text,
     value_at,
 )
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, kind_of
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import (
-    PodAdmission,
-    Quotas,
-    Use,
-    count_claim,
-    counts_class,
-    quota_keys,
-    read_hard,
-)
-from dra_infra.kubernetes.scheduler.extended_resources import GATE, ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.kubernetes.api.limits import MAX_RESERVED
+from dra_infra.kubernetes.apiserver import PodAdmission, QuotaKey, Quotas, Use, count_claim, read_hard
+from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, ServedResources
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
 from dra_infra.placement.question import PlacementQuestion
@@ -100,7 +94,7 @@ class ProgramObjects:
 
     def count_claim(self, spec: Any) -> Use:
         """Count what one claim uses of quotas."""
-        return count_claim(spec, self.extended_names, bridged=self.release.enabled(GATE))
+        return count_claim(spec, self.extended_names, bridged=self.release.enabled(EXTENDED_RESOURCES_GATE))
 
     @property
     def readable_classes(self) -> dict[str, DeviceClass]:
@@ -151,7 +145,7 @@ class ProgramObjects:
         namespace = namespace or "default"
         found = self._claims.get((kind, name), [])
         exact = [each for each in found if each[0].namespace == namespace]
-        loose = [each for each in found if is_marker(each[0].namespace) or is_marker(namespace)]
+        loose = [each for each in found if is_placeholder(each[0].namespace) or is_placeholder(namespace)]
         chosen = exact or (loose if len(loose) == 1 else [])
         if not chosen:
             return None
@@ -217,21 +211,21 @@ def _name_unknown_namespaces(objects: ProgramObjects, workloads: Sequence[Worklo
     """Yield a note for each workload that quotas and LimitRanges may be about, because its namespace is known later."""
     if any(each.get("kind") in ("LimitRange", "ResourceQuota") for each in objects.policies):
         for each in workloads:
-            if is_marker(each.owner.namespace):
+            if is_placeholder(each.owner.namespace):
                 yield f"{each.owner}: its namespace is only known after `pulumi up`, so no quota and no LimitRange is counted for it"
 
 
 def _name_quotas_of_unknown_classes(objects: ProgramObjects, namespaces: Sequence[str]) -> Iterator[str]:
     """Yield a note for each quota of a class that is not in the input, where one of the program has a name that is known later."""
-    if not any(map(is_marker, objects.classes)):
+    if not any(map(is_placeholder, objects.classes)):
         return
-    known = {key for name in objects.classes for key in quota_keys(plain_text(name))}
+    known = {key for name in objects.classes for key in QuotaKey.list_of_class(plain_text(name))}
     for manifest in objects.policies:
         ref = ObjectRef.of(manifest).stored
         if ref.kind != "ResourceQuota" or ref.namespace not in {each or "default" for each in namespaces}:
             continue
         for key in read_hard(manifest):
-            if counts_class(key) and key not in known:
+            if QuotaKey(key).counts_class and key not in known:
                 yield f"{key} of {ref} may limit a class whose name is only known after `pulumi up`, and is not counted for it"
 
 

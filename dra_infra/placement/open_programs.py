@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.manifests import value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace
-from dra_infra.kubernetes.apiserver.admission import is_extended_key
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape
+from dra_infra.kubernetes.api import Namespaces, ObjectRef, by_namespace, value_at
+from dra_infra.kubernetes.apiserver import is_extended_resource
+from dra_infra.kubernetes.scheduler import PlacedPods, PodShape
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FreeFleet
@@ -79,7 +76,7 @@ def open_program(question: PlacementQuestion, *, claim: ObjectRef | None = None)
         for claim in sorted(objects.joined, key=by_namespace)
         if value_at(objects.held[claim], "status", "allocation")
     ]
-    given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_key(name)}
+    given_out = {name for each in fleet.nodes for name in each.allocatable if is_extended_resource(name)}
     for number, each in enumerate(others):
         is_new = number >= len(evicted) and isinstance(each.plan, PodPlan)
         if (

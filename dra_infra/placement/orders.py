@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.cluster_state import ClusterState
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import EqualPods, Halted, find_interchangeable

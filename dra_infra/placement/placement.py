@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from dra_infra.explanation.records import FitVerdict
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.fleet import Billing, Fleet, NodePool
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import count_of, join_words
 

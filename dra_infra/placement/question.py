@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Release, WorkloadKinds
+from dra_infra.kubernetes.scheduler import NOTHING_TAKEN, Taken
 from dra_infra.placement.cluster import newest_release
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
 from dra_infra.placement.free_fleet import FirstFit, FreeFleet, PlacedPod
 from dra_infra.placement.joint import in_order, without_absent

@@ -11,14 +11,22 @@ from typing import Any, Final
 
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, by_namespace, group_of
-from dra_infra.kubernetes.api.pod_records import PodRecord, find_controller
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import (
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
+    DeviceClass,
+    ObjectRef,
+    PodRecord,
+    PodTemplate,
+    Quantity,
+    Release,
+    by_namespace,
+    find_controller,
+    group_of,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import (
     Charges,
     Use,
     count_claim,
@@ -26,12 +34,20 @@ from dra_infra.kubernetes.apiserver.admission import (
     count_object,
     count_pod,
 )
-from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, find_tainted
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ANNOTATION, GATE
-from dra_infra.kubernetes.scheduler.fleet import Fleet, with_taint_rules
-from dra_infra.kubernetes.scheduler.placed_pods import NOTHING_TAKEN, Device, Share, Taken
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
+from dra_infra.kubernetes.scheduler import (
+    EXTENDED_CLAIM_ANNOTATION,
+    EXTENDED_RESOURCES_GATE,
+    NO_EXECUTE,
+    NOTHING_TAKEN,
+    PlacedDevice,
+    PlacedShare,
+    PodShape,
+    Taken,
+    find_tainted,
+    pod_requests,
+    read_shape,
+    with_taint_rules,
+)
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import NotSeen, Program, get_field
 
@@ -380,7 +396,7 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     ):
         return Charges()
     head = programs[-1] if programs else None
-    bridged = head is not None and head.release.enabled(GATE)
+    bridged = head is not None and head.release.enabled(EXTENDED_RESOURCES_GATE)
     names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
     pods: dict[ObjectRef, Use] = {}
     for ref, pod in running.pod_records.items():
@@ -396,7 +412,7 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
             use = pods.get(ref, Counter())
         elif ref.kind == "ResourceClaim":
             user = next((pods[each] for each in owners if each in pods), None)
-            is_extended = value_at(manifest, "metadata", "annotations", CLAIM_ANNOTATION) == "true"
+            is_extended = value_at(manifest, "metadata", "annotations", EXTENDED_CLAIM_ANNOTATION) == "true"
             use = (
                 count_extended_claim(manifest.get("spec"), names, user)
                 if is_extended and user is not None and bridged
@@ -408,10 +424,12 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     return Charges(charges)
 
 
-def _find_devices(running: Running, own: Set[ObjectRef]) -> tuple[frozenset[Device], tuple[Share, ...]]:
+def _find_devices(
+    running: Running, own: Set[ObjectRef]
+) -> tuple[frozenset[PlacedDevice], tuple[PlacedShare, ...]]:
     """Devices of claims that are not the programs' own: whole ones, and shares with what they take."""
-    devices: set[Device] = set()
-    shares: list[Share] = []
+    devices: set[PlacedDevice] = set()
+    shares: list[PlacedShare] = []
     for claim in running.claims:
         if not own.isdisjoint(running.owners_of(claim)):
             continue

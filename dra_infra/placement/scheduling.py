@@ -11,9 +11,8 @@ from typing import Final
 from dra_infra.explanation.node_reasons import NodeReason
 from dra_infra.explanation.records import FitVerdict
 from dra_infra.explanation.shortages import literal
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import Gang
-from dra_infra.kubernetes.scheduler.pod_resources import show_amount
+from dra_infra.kubernetes.api import Gang, ObjectRef
+from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.wording import count_of
 from dra_infra.placement.candidates import CandidateNodes
 from dra_infra.placement.cluster import name_claims

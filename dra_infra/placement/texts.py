@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Device, DeviceAttribute
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.placement import (
     DeviceChoice,

@@ -13,12 +13,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from dra_infra.errors import FleetError, InvalidSpecError, Problem
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import kind_of
-from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, renamed_node, renamed_slice
+from dra_infra.fleet import Fleet, renamed_node, renamed_slice
+from dra_infra.kubernetes.api import Device, DeviceTaint, Node, Release, kind_of, mapping
 from dra_infra.output.wording import count_of
 from dra_infra.placement.objects import SCALERS, as_referenced, target_of
 

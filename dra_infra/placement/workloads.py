@@ -12,17 +12,32 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import QUEUE_LABEL
-from dra_infra.kubernetes.api.manifests import UNKNOWN, Marker, mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.api.workload_kinds import Gang, PodClaimEntry, PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.apiserver.admission import Use, count_extended_claim, count_pod
-from dra_infra.kubernetes.scheduler import node_filters
-from dra_infra.kubernetes.scheduler.extended_resources import GATE, OF_CLASS
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PATHS, PodShape, read_shape
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.api import (
+    UNKNOWN,
+    Amounts,
+    Gang,
+    ObjectRef,
+    Placeholder,
+    PodClaimEntry,
+    PodTemplate,
+    WorkloadKinds,
+    mapping,
+    mappings,
+    value_at,
+)
+from dra_infra.kubernetes.apiserver import Use, count_extended_claim, count_pod
+from dra_infra.kubernetes.scheduler import (
+    CLASS_RESOURCE_PREFIX,
+    EXTENDED_RESOURCES_GATE,
+    NODE_FILTER_FIELDS,
+    POD_SHAPE_FIELDS,
+    NodeFilter,
+    PodShape,
+    Taken,
+    find_unmodelled,
+    pod_requests,
+    read_shape,
+)
 from dra_infra.placement.demand import (
     ONLY_AFTER_UP,
     Entry,
@@ -245,12 +260,12 @@ def _read_workload(template: PodTemplate, manifest: Mapping[str, Any], objects: 
         extended = None
     daemon = owner.kind == "DaemonSet"
     gang = template.gang or _find_gang(template, objects)
-    decisive = {name: spec[name] for name in node_filters.PATHS if spec.get(name)}
+    decisive = {name: spec[name] for name in NODE_FILTER_FIELDS if spec.get(name)}
     waits = bool(entries and named)
     plan = PodPlan(
         entries=tuple(entries),
         requests=requests,
-        filter=node_filters.NodeFilter(spec, daemon=daemon, waits=waits, claims=used),
+        filter=NodeFilter(spec, daemon=daemon, waits=waits, claims=used),
         filter_key=json.dumps(
             [decisive, daemon, waits, named, [*map(str, map(ObjectRef.of, used))]],
             sort_keys=True,
@@ -339,9 +354,13 @@ def _read_extended(
 
 def _find_unserved(requests: Amounts, objects: ProgramObjects) -> list[str]:
     """Implicit extended resources of classes that are not known."""
-    if not objects.release.enabled(GATE):
+    if not objects.release.enabled(EXTENDED_RESOURCES_GATE):
         return []
-    return [name for name in requests if name.startswith(OF_CLASS) and objects.served.class_of(name) is None]
+    return [
+        name
+        for name in requests
+        if name.startswith(CLASS_RESOURCE_PREFIX) and objects.served.class_of(name) is None
+    ]
 
 
 def _find_made(
@@ -371,7 +390,7 @@ def _names_known_claim(entry: Any, template: PodTemplate, objects: ProgramObject
     for field_name, kind in _KINDS.items():
         name = mapping(entry).get(field_name)
         # The marker of all values that are not known names no object.
-        if not isinstance(name, Marker) or name == UNKNOWN:
+        if not isinstance(name, Placeholder) or name == UNKNOWN:
             continue
         if objects.find_claim(kind, name, template.owner.namespace) is not None:
             return True
@@ -380,7 +399,12 @@ def _names_known_claim(entry: Any, template: PodTemplate, objects: ProgramObject
 
 def _find_unknown_fields(template: PodTemplate, objects: ProgramObjects) -> list[Reason]:
     spec = {**template.spec, "resourceClaims": _without_known_claims(template, objects)}
-    looked_at = ("resourceClaims", *dict.fromkeys((*node_filters.PATHS, *PATHS)), "resources", "overhead")
+    looked_at = (
+        "resourceClaims",
+        *dict.fromkeys((*NODE_FILTER_FIELDS, *POD_SHAPE_FIELDS)),
+        "resources",
+        "overhead",
+    )
     paths = [found for name in looked_at for found in find_unknown(spec.get(name), template.at(name))]
     if spec.get("affinity") or spec.get("topologySpreadConstraints"):
         # Terms may name the pod itself.

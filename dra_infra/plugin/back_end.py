@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from dra_infra.kubernetes.api.resource_slice import CounterSet, Device
+from dra_infra.kubernetes.api import CounterSet, Device
 from dra_infra.plugin.claims import Claim, ClaimReference, Edits
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from dra_infra.advice.findings import clauses
 from dra_infra.advice.objects import check_object
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import holds_marker
+from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.target import ClusterTarget
 
@@ -72,7 +72,7 @@ def _guard(manifest: Mapping[str, Any], problem: Problem) -> Manifest | None:
     bare = hint["clause"].replace(f"{hint['guard']} && ", "")
 
     def put(text: object) -> str | None:
-        if not isinstance(text, str) or holds_marker(text):
+        if not isinstance(text, str) or holds_placeholder(text):
             return None
         parts = clauses(text)
         place = next((index for index, each in enumerate(parts) if bare == _bare(each, hint["guard"])), None)
@@ -93,7 +93,7 @@ def _migrate(manifest: Mapping[str, Any], _problem: Problem) -> Manifest | None:
 
     The version of the object stays. The API server refuses another one than that of the resource's type.
     """
-    if holds_marker(manifest.get("spec")):
+    if holds_placeholder(manifest.get("spec")):
         return None
     migrated = migrate_old_dra([manifest]).get(0)
     if migrated is None or migrated.manifest is None or migrated.added:

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from google.protobuf import struct_pb2
 
-from dra_infra.kubernetes.api.manifests import as_marked, is_marker, mapping
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, as_placeholder, is_placeholder, mapping
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE
 from dra_infra.program_objects import AUTONAMED, UNKNOWN_RESULT
 
@@ -112,7 +111,7 @@ class MadeUpNames:
         if not self._drawn:
             return value
         if isinstance(value, str):
-            return as_marked(value, _DRAWN.sub(self._show, value))
+            return as_placeholder(value, _DRAWN.sub(self._show, value))
         if isinstance(value, dict):
             return {self.shown(key): self.shown(item) for key, item in value.items()}
         return [self.shown(item) for item in value] if isinstance(value, list) else value
@@ -127,7 +126,7 @@ class MadeUpNames:
 def _without_unknown_name(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest without a name that the API server draws: it is called by its `generateName`, and written as the program has it."""
     metadata = mapping(manifest.get("metadata"))
-    if not is_marker(metadata.get("name")) or not metadata.get("generateName"):
+    if not is_placeholder(metadata.get("name")) or not metadata.get("generateName"):
         return manifest
     return {**manifest, "metadata": {key: item for key, item in metadata.items() if key != "name"}}
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.manifests import holds_marker
+from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.program.confinement import VARIABLES
 from dra_infra.program.project_files import is_outside, leads_out
 from dra_infra.program_objects import (
@@ -350,7 +350,7 @@ def _hidden(release: ProgramRelease, made_up: Sequence[str]) -> Iterator[str]:
     """Names of the fields of a release that are secret or not known, or hold one of the names that are *made_up*."""
     for what in ("name", "namespace", "chart", "repository", "version", "values"):
         value = getattr(release, what)
-        if holds_marker(value) or _holds_name(value, made_up):
+        if holds_placeholder(value) or _holds_name(value, made_up):
             yield what
 
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, holds_marker, is_marker, mapping
-from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api import group_of, holds_placeholder, is_placeholder, mapping
+from dra_infra.markers import SECRET
 from dra_infra.program.charts import render_chart
 from dra_infra.program.kustomizations import build
 from dra_infra.program_objects import NOT_EXPANDED, ProgramRelease
@@ -174,7 +174,7 @@ def expand_component(
         return None
     _check_known(inputs)
     namespace = str(inputs.get("namespace") or settings.namespace)
-    if is_marker(namespace):
+    if is_placeholder(namespace):
         raise NotExpandedError("the namespace of its provider is secret or only known later")
     objects = _with_namespace([*make(name, inputs, settings)], namespace)
     return tuple(_registered(each, skips_await=inputs.get("skipAwait") is True) for each in objects)
@@ -201,7 +201,7 @@ def is_kept(type_: str, manifest: Mapping[str, Any]) -> bool:
 
 
 def _check_known(arguments: Mapping[str, Any]) -> None:
-    if holds_marker(arguments):
+    if holds_placeholder(arguments):
         raise NotExpandedError("its arguments are secret or only known later")
 
 

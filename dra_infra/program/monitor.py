@@ -22,9 +22,7 @@ from pulumi.runtime.proto import engine_pb2, provider_pb2, resource_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker
-from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, UNKNOWN, ObjectRef, is_placeholder, name_kind
 from dra_infra.program.autonaming import MadeUpNames
 from dra_infra.program.charts import RELEASE_TYPE
 from dra_infra.program.functions import (
@@ -517,7 +515,7 @@ def _fill_in(holder: struct_pb2.Struct, namespace: str) -> None:
     written = values["namespace"].WhichOneof("kind") if "namespace" in values else None
     is_empty = written == "string_value" and not values["namespace"].string_value
     if SIGNATURE_KEY not in values and (written in (None, "null_value") or is_empty):
-        values["namespace"].string_value = UNKNOWN_VALUE if is_marker(namespace) else namespace
+        values["namespace"].string_value = UNKNOWN_VALUE if is_placeholder(namespace) else namespace
 
 
 def _duplicate(registration: Registration) -> Problem:

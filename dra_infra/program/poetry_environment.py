@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.program.project_files import MAX_FILE_BYTES, invalid
 
 _VERSION: Final = f"{sys.version_info.major}.{sys.version_info.minor}"

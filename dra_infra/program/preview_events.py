@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import CLUSTER_SCOPED, ObjectRef, name_kind
+from dra_infra.kubernetes.api import CLUSTER_SCOPED, ObjectRef, mapping, name_kind
 from dra_infra.program.stack_settings import UNDECRYPTABLE
 from dra_infra.program_objects import AUTONAMED, EngineMessage, EngineResource, Level, PolicyFinding
 

@@ -25,15 +25,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.codes import CODES
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.manifests import (
-    SHOWN,
-    FieldPath,
-    Marker,
-    MarkerKind,
-    find_markers,
-    holds_marker,
-)
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, FieldPath, holds_placeholder
+from dra_infra.markers import SHOWN, MarkerKind, find_markers, make_marker, marker_kind
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 from dra_infra.target import check_target
 
@@ -120,12 +113,12 @@ def problems_to_json(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
 def _described(each: ProgramObject | ProgramRelease) -> dict[str, Any]:
     data = {field.name: getattr(each, field.name) for field in dataclasses.fields(each)}
     # Few objects have any, and finding them takes longer.
-    markers = [*find_markers(data)] if holds_marker([*data.values()]) else []
+    markers = [*find_markers(data)] if holds_placeholder([*data.values()]) else []
     if any(path and path[-1] is marker for path, marker in markers):
         raise ValueError(f"{each.urn}: a key of it is secret or not known")
     # The order of an object's fields differs from run to run.
     markers.sort(key=lambda found: [*map(str, found[0])])
-    data["markers"] = [{"path": list(path), "kind": marker.kind} for path, marker in markers]
+    data["markers"] = [{"path": list(path), "kind": marker_kind(marker)} for path, marker in markers]
     if each.place is not None:
         data["place"] = dataclasses.asdict(each.place)
     if each.component is not None:
@@ -205,7 +198,7 @@ def _marked_fields(
         # Reports show the text: it says itself that the value is not there.
         if not isinstance(text, str) or not isinstance(holder, dict | list) or SHOWN[each.kind] not in text:
             raise _NoMarkerError(f"markers.{number}: leads to no text of this kind")
-        holder[last] = Marker(text, each.kind)
+        holder[last] = make_marker(text, each.kind)
     return fields
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import MarkerKind, as_shown, find_markers, holds_marker
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import holds_placeholder, show_steps
+from dra_infra.markers import MarkerKind, as_shown, find_markers, marker_kind
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import ProgramObject
@@ -55,11 +55,11 @@ def _write(item: ProgramObject) -> str:
 
 def _missing(manifest: Any) -> Sequence[str]:
     """Say for each reason which values are missing in an object; empty where it is complete."""
-    if not holds_marker(manifest):
+    if not holds_placeholder(manifest):
         return ()
     found: dict[MarkerKind, list[str]] = {}
     for path, marker in find_markers(manifest):
-        found.setdefault(marker.kind, []).append(show_steps(path))
+        found.setdefault(marker_kind(marker), []).append(show_steps(path))
     return [
         f"{join_words(sorted(paths), most=_MOST)} {'is' if len(paths) == 1 else 'are'} {reason}"
         for kind, reason in _REASONS.items()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.project_files import find_root, invalid, project_file, read_yaml
 from dra_infra.program.stack_settings import UNDECRYPTABLE, full_key, read_stack_settings

@@ -13,8 +13,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.go_text import go_json
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import go_json, mapping
 from dra_infra.program.project_files import invalid, read_yaml
 from dra_infra.program.stand_ins import PULUMIS_SECRET, read_environments
 from dra_infra.program_objects import NotSeen

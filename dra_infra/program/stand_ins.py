@@ -25,10 +25,7 @@ from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import ProblemsError, ProgramError
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api import DeviceClass, ObjectRef, convert, mapping
 from dra_infra.output.wording import nearest
 from dra_infra.program.project_files import MAX_FILE_BYTES, is_outside, read_yaml
 

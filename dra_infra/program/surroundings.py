@@ -49,7 +49,8 @@ from pulumi.runtime.proto import source_pb2
 
 from dra_infra.components.report import user_file
 from dra_infra.errors import Place, Problem, ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
+from dra_infra.markers import SECRET, Secret
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.project import Project
 from dra_infra.program.stack_settings import UNDECRYPTABLE
@@ -259,11 +260,11 @@ def _text_to_plain(text: str) -> str:
     if text in (UNKNOWN_VALUE, UNKNOWN_RESULT):
         return UNKNOWN
     if UNKNOWN_RESULT in text:
-        return Marker(text.replace(UNKNOWN_RESULT, UNKNOWN), "unknown")
+        return Placeholder(text.replace(UNKNOWN_RESULT, UNKNOWN))
     if UNKNOWN_VALUE not in text:
         return text
     # A program may have put an undecryptable setting into a longer text; the setting is a secret.
-    return Marker(text.replace(UNKNOWN_VALUE, SECRET), "secret")
+    return Secret(text.replace(UNKNOWN_VALUE, SECRET))
 
 
 def _is_unknown_key(key: str) -> bool:

@@ -21,8 +21,7 @@ from dra_infra.components.report import (
     targets_of_run,
 )
 from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api import group_of, is_placeholder
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
@@ -275,7 +274,7 @@ def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
     first: dict[tuple[str, ...], ProgramObject] = {}
     for each in objects:
         ref = each.ref
-        is_known = each.has_known_name and not is_marker(ref.namespace)
+        is_known = each.has_known_name and not is_placeholder(ref.namespace)
         # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
         if not is_known or each.urn.split("::", 3)[2].endswith(f":{ref.kind}Patch"):
             continue

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.output.wording import nearest
 from dra_infra.program.poetry_environment import find_poetry_environment
 from dra_infra.program.project_files import invalid, is_outside

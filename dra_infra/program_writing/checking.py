@@ -9,8 +9,8 @@ from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.advice.program import check_program
 from dra_infra.components.kubernetes_object import FORCE
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.kubernetes.api.manifests import AUTONAMED, holds_marker, is_marker, is_name_made_up, mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mapping
+from dra_infra.markers import AUTONAMED, Secret, holds_secret, is_name_made_up
 from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.claims import with_server_defaults
 from dra_infra.program_writing.kubernetes_classes import find_misfits, is_typed, stem_of
@@ -129,8 +129,8 @@ def _with_one_name(value: Any, names: Collection[str]) -> Any:
 
 def _is_same(one: Any, other: Any) -> bool:
     """True for equal data, where a secret that is not shown equals any but its own marker."""
-    if is_marker(other) and other.kind == "secret":
-        return not holds_marker(one, "secret")
+    if isinstance(other, Secret):
+        return not holds_secret(one)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.drivers import newest
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.device_class import API_VERSION
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
+from dra_infra.kubernetes.api import API_VERSION, mapping, mappings, value_at
 from dra_infra.migration.claim_templates import normal_claim, without_empty
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.program_writing.said import CannotSayError, Said, check_fields, listed, make, same, texts_of

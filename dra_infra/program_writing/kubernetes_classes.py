@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin
 from pulumi import _types
 from pydantic.alias_generators import to_snake
 
-from dra_infra.kubernetes.api.manifests import AUTONAMED, is_name_made_up, mapping
+from dra_infra.kubernetes.api import mapping
+from dra_infra.markers import AUTONAMED, is_name_made_up
 
 CUSTOM_RESOURCE: Final = "k8s.apiextensions.CustomResource"
 ANY_RESOURCE: Final = "pulumi.CustomResource"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dra_infra.components import pod_specs
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.kubernetes.api.names import is_dns_label
 from dra_infra.program_writing.python_text import Call, Name
 from dra_infra.specs.attachments import choose_containers

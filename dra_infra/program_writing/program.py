@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from dra_infra.advice.made_up_names import WrittenNames
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.kubernetes.api.names import LABEL_LENGTH
 from dra_infra.migration.outcomes import Remark
 from dra_infra.program_writing.claims import Classes, ComponentCall, read_claim, read_class, read_taint_rule

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api import is_placeholder
 
 WIDTH: Final = 100
 """Longest line, where a line can be broken."""
@@ -138,7 +138,7 @@ def literal(value: Any) -> str:
     Raises:
         TypeError: When it is of no type that a manifest has, or stands for a value that is secret or not known yet.
     """
-    if isinstance(value, str) and not is_marker(value):
+    if isinstance(value, str) and not is_placeholder(value):
         return _quoted(value)
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'

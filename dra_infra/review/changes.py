@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.kubernetes.api import ObjectRef, Release, group_of, is_same_json, is_same_value
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import (
     ComponentRef,

@@ -13,10 +13,16 @@ from typing import Any, Final
 
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.equality import is_same_value
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
+from dra_infra.kubernetes.api import (
+    ObjectRef,
+    PodTemplate,
+    WorkloadKinds,
+    group_of,
+    is_same_value,
+    mapping,
+    mappings,
+    value_at,
+)
 from dra_infra.placement.placement import Placement
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import Program, ProgramObject, get_field

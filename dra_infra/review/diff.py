@@ -16,8 +16,8 @@ from typing import Any, Final
 import yaml as pyyaml
 
 from dra_infra.documents import yaml
-from dra_infra.kubernetes.api.equality import is_same_json
-from dra_infra.kubernetes.api.manifests import as_shown
+from dra_infra.kubernetes.api import is_same_json
+from dra_infra.markers import as_shown
 from dra_infra.output.secrets import is_secret, without_secret_data
 
 _SERVER_SET: Final = frozenset(

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, is_placeholder
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import (
     EngineMessage,
@@ -83,7 +82,7 @@ class EngineOnly:
         """`ConfigMap ml/settings`, or type and name for what is no object of Kubernetes."""
         if self.ref is None:
             return f"{self.type} {self.name}"
-        return f"{self.ref} ({self.name})" if is_marker(self.ref.name) else str(self.ref)
+        return f"{self.ref} ({self.name})" if is_placeholder(self.ref.name) else str(self.ref)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,7 +212,7 @@ def _differ_in_order(change: Change, order: Order) -> str:
 
 
 def _called(change: Change) -> str:
-    return f"{change.ref} ({name_of(change.urn)})" if is_marker(change.ref.name) else str(change.ref)
+    return f"{change.ref} ({name_of(change.urn)})" if is_placeholder(change.ref.name) else str(change.ref)
 
 
 def _find_others(

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Device, ObjectRef
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.candidates import name_nodes
 from dra_infra.placement.placement import Placement

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Device, Node
 from dra_infra.output.wording import compress_names, count_of, join_words
 from dra_infra.placement.texts import DeviceKey, name_model
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import Reason
 from dra_infra.review.placements import WorkloadReview

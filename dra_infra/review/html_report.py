@@ -17,7 +17,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, shorten
 from dra_infra.placement.texts import describe_all_at_once

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.equality import is_same_json
+from dra_infra.kubernetes.api import is_same_json
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.resource_options import NO_OPTIONS, STACK_TYPE, ResourceOptions, match_by_alias

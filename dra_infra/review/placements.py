@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.extended_resources import OF_CLASS
+from dra_infra.kubernetes.api import ObjectRef, PodTemplate
+from dra_infra.kubernetes.scheduler import CLASS_RESOURCE_PREFIX
 from dra_infra.output.wording import count_of
 from dra_infra.placement.placement import REFUSED, Placement, Reason, Room, WorkloadPlacement
 from dra_infra.placement.texts import DeviceNames, describe_placement
@@ -230,4 +229,6 @@ def _find_names(template: PodTemplate) -> set[str]:
 def _is_extended(name: str) -> bool:
     """True for a resource whose domain is not Kubernetes' own; IsExtendedResourceName of the API helpers."""
     domain, slash, _ = name.partition("/")
-    return bool(slash) and (name.startswith(OF_CLASS) or not f".{domain}".endswith(".kubernetes.io"))
+    return bool(slash) and (
+        name.startswith(CLASS_RESOURCE_PREFIX) or not f".{domain}".endswith(".kubernetes.io")
+    )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.equality import is_same_json
+from dra_infra.kubernetes.api import is_same_json
 
 Path = tuple[str | int, ...]
 _STEP: Final = re.compile(r'\.?\["((?:[^"\\]|\\.)*)"\]|\.?\[(\d+|\*)\]|\.?([^.\[\]]+)')

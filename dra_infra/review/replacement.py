@@ -18,13 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.decoding import can_decode
-from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import Marker, mapping
-from dra_infra.kubernetes.api.metadata import group_of
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.api import (
+    CLAIM_KINDS,
+    Placeholder,
+    Release,
+    can_decode,
+    group_of,
+    is_same_json,
+    is_same_value,
+    mapping,
+)
+from dra_infra.kubernetes.apiserver import judge
+from dra_infra.markers import marker_kind
 from dra_infra.program_objects import get_field
 from dra_infra.target import ClusterTarget
 
@@ -289,4 +294,4 @@ def _differs(old: Any, new: Any) -> bool:
 
 
 def _is_unknown(value: Any) -> bool:
-    return isinstance(value, Marker) and value.kind == "unknown"
+    return isinstance(value, Placeholder) and marker_kind(value) == "unknown"

@@ -9,10 +9,9 @@ from typing import Final, Literal
 
 from dra_infra.advice.clusters import find_several_clusters
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, find_markers
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Billing
+from dra_infra.fleet import Billing
+from dra_infra.kubernetes.api import ObjectRef, WorkloadKinds
+from dra_infra.markers import CHANGED_SECRET, find_markers, marker_kind
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import FITS_BY_BUG, JointAnswer, JointVerdict, Placement
@@ -473,4 +472,4 @@ def _find_notes(base: Program, head: Program, after: Placement | None, unplaced:
 
 def _holds(value: object, kind: str) -> bool:
     """Check for a marker of a kind, beside those that say that their value changes."""
-    return any(marker.kind == kind and marker != CHANGED_SECRET for _, marker in find_markers(value))
+    return any(marker_kind(marker) == kind and marker != CHANGED_SECRET for _, marker in find_markers(value))

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef, mapping
 from dra_infra.output.wording import count_of
 from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.rolling import Progress, Rollover, step_rollovers

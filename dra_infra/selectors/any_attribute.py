@@ -10,8 +10,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Final, Literal, overload
 
 from dra_infra.errors import SelectorError
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Quantity, Semver
 from dra_infra.selectors.attributes import (
     COMPARISONS,
     OPPOSITES,

@@ -16,7 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from dra_infra.errors import Problem, SelectorError
 from dra_infra.kubernetes.api.names import is_driver_name
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import check_expression
 
 RESERVED: Final = frozenset(
     {

@@ -9,9 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, kind_of
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import ObjectRef, WorkloadKinds, kind_of, mapping, mappings, value_at
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.old_dra.objects import GROUP

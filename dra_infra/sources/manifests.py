@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api.metadata import group_of
+from dra_infra.kubernetes.api import group_of
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
 from dra_infra.program.program_json import MAX_OBJECTS

@@ -17,8 +17,7 @@ from typing import Any, Final
 from dra_infra.advice.objects import reference_to
 from dra_infra.documents.yaml_events import MAX_NODES, RefusedYamlError, read_documents
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.kubernetes.api import ObjectRef, group_of, mapping, value_at
 from dra_infra.migration.descriptions import describe_document
 from dra_infra.migration.device_plugin import is_device
 from dra_infra.migration.estate import migrate_objects

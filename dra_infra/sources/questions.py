@@ -11,11 +11,8 @@ from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion, read_allocation, read_claim
 from dra_infra.explanation.question import AskedClaim
-from dra_infra.kubernetes.api.manifests import name_of, value_at
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate, WorkloadKinds
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.api import CLAIM_KINDS, ObjectRef, PodTemplate, WorkloadKinds, name_of, value_at
+from dra_infra.kubernetes.scheduler import find_unmodelled
 from dra_infra.placement.demand import find_unknown, without_known_classes
 from dra_infra.placement.objects import count_seats, show_crowd
 from dra_infra.placement.workloads import at_allocations

@@ -18,7 +18,7 @@ from dra_infra.documents.yaml import write_manifest, write_manifests
 from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.documents.yaml_patch import NotPatchedError, find_comments, patch_document
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.manifests import holds_marker
+from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.migration.outcomes import Migrated, Remark
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import find_unknown
@@ -342,7 +342,7 @@ def mark_unwritten(
 def _count_unwritten(manifest: Mapping[str, Any]) -> int:
     """Number of values for which there are only markers; a name that is made of one counts too."""
     # Nearly all hold none. A marker that is a key has no value that `find_unknown` counts.
-    return len(find_unknown(manifest, "")) or 1 if holds_marker(manifest) else 0
+    return len(find_unknown(manifest, "")) or 1 if holds_placeholder(manifest) else 0
 
 
 def _unwritten(manifest: Mapping[str, Any]) -> Remark:

@@ -15,7 +15,7 @@ from typing import Final
 
 from dra_infra.advice.clusters import keep_provider, of_provider
 from dra_infra.errors import Problem, ProblemsError, ProgramError
-from dra_infra.kubernetes.api.manifests import holds_marker
+from dra_infra.markers import holds_secret
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
 from dra_infra.program import kustomizations
@@ -186,7 +186,7 @@ def read_sides(
         locate=after.locate,
         base_side=base_side,
         head_side=head_side,
-        opaque=frozenset(masked.urn for each, masked in pairs if holds_marker(each.manifest, "secret")),
+        opaque=frozenset(masked.urn for each, masked in pairs if holds_secret(each.manifest)),
         in_force=made.in_force,
         base_failure=None if failure is None else mask.problem(failure),
         folder=_find_folder_of_places(source, repository),

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS
+from dra_infra.kubernetes.apiserver import MAX_ANNOTATIONS
 from dra_infra.output.escaping import literal
 from dra_infra.output.wording import nearest
 

@@ -12,11 +12,16 @@ from typing import Any, Final
 
 from dra_infra.catalog.drivers import DeviceType, Pins, newest
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api import (
+    GATES,
+    SUPPORTED_MINORS,
+    DeviceClaim,
+    DeviceConstraint,
+    ResourceClaimSpec,
+    names,
+)
+from dra_infra.kubernetes.api import DeviceRequest as RequestRecord
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim, DeviceConstraint, ResourceClaimSpec
-from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.specs.arguments import check_total, is_list, is_output, shorten, too_many, wrong_type
 from dra_infra.specs.config_checks import check_claim_configs

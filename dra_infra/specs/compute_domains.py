@@ -15,7 +15,7 @@ from dra_infra.catalog.device_configs import lines_with
 from dra_infra.catalog.driver_gates import gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker, value_at
+from dra_infra.kubernetes.api import UNKNOWN, is_placeholder, value_at
 from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import wrong_type
 from dra_infra.specs.claims import compile_claim
@@ -176,7 +176,7 @@ def _template_name(manifest: Mapping[str, Any]) -> str | None:
     if not is_compute_domain(manifest):
         return None
     value = value_at(manifest, "spec", "channel", "resourceClaimTemplate", "name")
-    return value if isinstance(value, str) and value and not is_marker(value) else None
+    return value if isinstance(value, str) and value and not is_placeholder(value) else None
 
 
 def _namespace(manifest: Mapping[str, Any]) -> str:

@@ -18,9 +18,13 @@ from typing import Any, Final
 from dra_infra.catalog.device_configs import ConfigKind, configs_of
 from dra_infra.catalog.drivers import DeviceType, Pins
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClassConfiguration, OpaqueDeviceConfiguration
-from dra_infra.kubernetes.api.manifests import UNKNOWN, is_marker
-from dra_infra.kubernetes.api.resource_claim import DeviceClaimConfiguration
+from dra_infra.kubernetes.api import (
+    UNKNOWN,
+    DeviceClaimConfiguration,
+    DeviceClassConfiguration,
+    OpaqueDeviceConfiguration,
+    is_placeholder,
+)
 from dra_infra.specs.arguments import is_output, is_text, wrong_type
 from dra_infra.specs.device_configs import DeviceConfig, OpaqueConfig
 
@@ -141,7 +145,7 @@ def _as_json(value: Any) -> Any:
         return {key: _as_json(item) for key, item in zip(keys, value.values(), strict=True)}
     if isinstance(value, list):
         return [_as_json(item) for item in value]
-    return value if is_marker(value) else json.loads(json.dumps(value))
+    return value if is_placeholder(value) else json.loads(json.dumps(value))
 
 
 def _known(value: Any) -> Any:

@@ -9,13 +9,7 @@ from typing import Any
 from dra_infra.catalog.driver_gates import find_unknown_gates
 from dra_infra.catalog.drivers import DeviceType, Pins, newest, read_pins
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_class import (
-    CELDeviceSelector,
-    DeviceClass,
-    DeviceClassSpec,
-    DeviceSelector,
-)
+from dra_infra.kubernetes.api import CELDeviceSelector, DeviceClass, DeviceClassSpec, DeviceSelector, names
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import driver as driver_is
 from dra_infra.specs.arguments import check_driver_name, is_list, shorten, wrong_type

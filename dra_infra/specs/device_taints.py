@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_taints import DeviceTaint as Taint
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api import DeviceTaint as Taint
+from dra_infra.kubernetes.api import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector, Release, names
 from dra_infra.specs.arguments import check_driver_name, shorten, wrong_plain_type
 from dra_infra.specs.component_plans import ComponentPlan, PlannedObject, metadata_of
 from dra_infra.specs.object_names import check_metadata, check_object_name

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from dra_infra.catalog.records import Entry, Fact
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api import Release
 
 SEVERITIES: Final = ("critical", "warning", "info")
 """Severities of kubernetes-mixin, which routes of Alertmanager know."""

@@ -21,9 +21,9 @@ from dra_infra.catalog.drivers import Pins, newest
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.catalog.mig import MigProfile, fitting_parts, mig_products, mig_profiles_of, placements_of
 from dra_infra.errors import InvalidSpecError, Problem
+from dra_infra.kubernetes.api import Quantity
 from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import check_expression
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import check_positive, wrong_plain_type, wrong_type

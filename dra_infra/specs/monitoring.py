@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api import Release, names
 from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import (
     check_labels,

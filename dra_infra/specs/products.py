@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dra_infra.catalog.gpus import capabilities as known_capabilities
 from dra_infra.catalog.gpus import find_products, nearest_product
 from dra_infra.errors import Problem, SelectorError
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Semver
 from dra_infra.output.wording import nearest
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector

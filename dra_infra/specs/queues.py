@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.apiserver.admission import quota_keys
+from dra_infra.kubernetes.apiserver import QuotaKey
 from dra_infra.selectors.selector import Selector
 from dra_infra.specs.arguments import (
     check_driver_name,
@@ -81,7 +81,7 @@ class CapacitySource(_Source):
 
 def resource_name(class_name: str) -> str:
     """The name under which Kueue counts devices of a class: the key that a ResourceQuota has for its claims."""
-    return quota_keys(class_name)[0]
+    return QuotaKey.of_class(class_name)
 
 
 def compile_mappings(classes: Sequence[str]) -> list[dict[str, Any]]:

@@ -6,14 +6,19 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import Problem, SelectorError
-from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.device_class import CELDeviceSelector, DeviceSelector
-from dra_infra.kubernetes.api.device_taints import DeviceToleration
+from dra_infra.kubernetes.api import (
+    CapacityRequirements,
+    CELDeviceSelector,
+    DeviceSelector,
+    DeviceSubRequest,
+    DeviceToleration,
+    ExactDeviceRequest,
+    Quantity,
+    names,
+)
+from dra_infra.kubernetes.api import DeviceRequest as RequestRecord
 from dra_infra.kubernetes.api.limits import MAX_FIRST_AVAILABLE, MAX_TOLERATIONS
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_claim import CapacityRequirements, DeviceSubRequest, ExactDeviceRequest
-from dra_infra.kubernetes.api.resource_claim import DeviceRequest as RequestRecord
-from dra_infra.kubernetes.apiserver import claims
+from dra_infra.kubernetes.apiserver import check_toleration as find_toleration_errors
 from dra_infra.program_objects import UNKNOWN
 from dra_infra.selectors.attributes import Attribute
 from dra_infra.selectors.selector import Selector
@@ -46,7 +51,7 @@ def check_toleration(toleration: Toleration) -> list[Problem]:
     """Find `wrong-type`, `unsupported-value`, `invalid-label` and `invalid-toleration`."""
     if wrong := list(_check_types(toleration)):
         return wrong
-    errors = claims.check_toleration(_record_of(toleration), "", ClusterTarget().releases[-1])
+    errors = find_toleration_errors(_record_of(toleration), "", ClusterTarget().releases[-1])
     # One rule may have several things to say of a key.
     rules = dict.fromkeys(error.rule for error in errors)
     return [*(_refused(rule, toleration) for rule in rules), *_check_together(toleration)]

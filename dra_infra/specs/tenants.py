@@ -12,10 +12,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import names
+from dra_infra.kubernetes.api import Quantity, names
 from dra_infra.kubernetes.api.pod_security import PREFIX, Level
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.apiserver.admission import DEVICES, counts_whole, is_quota_key, quota_keys
+from dra_infra.kubernetes.apiserver import QuotaKey
 from dra_infra.specs.arguments import (
     check_labels,
     check_merged,
@@ -46,7 +45,7 @@ def compile_quota(
     """
     limits: dict[str, int] = {}
     for class_name, extended, count in counts:
-        for key in quota_keys(class_name, extended):
+        for key in QuotaKey.list_of_class(class_name, extended):
             limits[key] = limits.get(key, 0) + count
     others = {key: str(each) if isinstance(each, int) else each for key, each in (hard or {}).items()}
     return {**{key: str(limit) for key, limit in limits.items()}, **others}
@@ -84,17 +83,17 @@ def check_quota(quota: object, hard: object) -> Iterator[Problem]:
             if not isinstance(count, int) or isinstance(count, bool) or count < 0:
                 yield wrong_plain_type(path, count, "a number of devices, 0 for none", hint)
             if isinstance(name, str):
-                if f"{name}{DEVICES}" in keys:
+                if QuotaKey.of_class(name) in keys:
                     yield _set_twice(path, "the class stands there twice")
                 extended = class_.extended_resource_name if isinstance(class_, NamedClass) else None
-                keys |= dict.fromkeys(quota_keys(name, extended), path)
+                keys |= dict.fromkeys(QuotaKey.list_of_class(name, extended), path)
     yield from _check_hard(hard, keys)
 
 
 def _check_class(name: object, path: str) -> Iterator[Problem]:
     yield from check_object_name(name, path=path)
     if isinstance(name, str) and names.is_dns_subdomain(name):
-        longest = names.SUBDOMAIN_LENGTH - len(DEVICES.partition("/")[0])
+        longest = QuotaKey.LONGEST_CLASS
         if len(name) > longest:
             message = (
                 f"the name has {len(name)} characters, and a quota can name classes of at most {longest}"
@@ -116,7 +115,7 @@ def _check_hard(hard: object, taken: Mapping[str, str]) -> Iterator[Problem]:
             continue
         if key in taken:
             yield _set_twice(path, f"{taken[key]} sets it too")
-        elif not is_quota_key(key):
+        elif not QuotaKey(key).is_known:
             message = f"{shorten(key)} is no key of a ResourceQuota"
             yield Problem(path=path, code="invalid-name", message=message, hint=hint)
         if is_output(amount):
@@ -124,7 +123,7 @@ def _check_hard(hard: object, taken: Mapping[str, str]) -> Iterator[Problem]:
         found = read_amount(amount)
         if found is None or found < 0:
             yield wrong_type(path, amount, "a quantity that is not negative", hint)
-        elif counts_whole(key) and found.denominator != 1:
+        elif QuotaKey(key).is_whole and found.denominator != 1:
             yield wrong_type(path, amount, "a whole number", hint)
 
 

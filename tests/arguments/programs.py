@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tests.arguments import values
 from tests.arguments.calls import Call, Drawn, places, put
 from tests.arguments.claims import MADE_CLASS, claims, classes

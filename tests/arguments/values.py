@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import dra_infra as dra
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import drivers
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
 from dra_infra.target import ClusterTarget, check_target
 from tests.arguments.calls import Later
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dra_infra.catalog.charts import charts
 from dra_infra.catalog.driver_gates import driver_needs
 from dra_infra.catalog.platforms import platforms
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
 from tests.contract.documents import ROOT
 
 

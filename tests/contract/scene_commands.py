@@ -22,7 +22,7 @@ from dra_infra.answers.scene import Scene
 from dra_infra.answers.simulating import FITS, does_work, simulate
 from dra_infra.cli.app import app
 from dra_infra.cli.simulate import describe
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS
 from tests.contract.scenes import NAMESPACE, WORKLOADS, DrawnScene
 from tests.contract.surfaces import ALIASES
 

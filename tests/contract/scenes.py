@@ -15,8 +15,8 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.fleets import build
 from dra_infra.catalog.node_pools import read_described
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.specs.guardrails import Rules, compile_guardrails

@@ -10,9 +10,7 @@ from dra_infra.answers.explaining import Explained, explain
 from dra_infra.answers.reviewing import compare
 from dra_infra.answers.simulating import DOES_NOT_FIT, FITS, Simulation
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, SUPPORTED_MINORS, ObjectRef
 from dra_infra.placement.placement import REFUSED, Growth, Placement
 from dra_infra.review import Review
 from tests.contract.scenes import NAMESPACE, DrawnScene

@@ -13,7 +13,7 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 from dra_infra.review import Review, render_html, render_markdown

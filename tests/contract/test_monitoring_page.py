@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import re
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.specs.metrics import Alert, Metric, alerts, metrics
 from tests.contract.documents import ROOT
 

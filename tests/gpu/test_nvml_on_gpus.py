@@ -15,8 +15,7 @@ import pytest
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.mig import MigProfile, mig_profiles_of
 from dra_infra.catalog.records import gpu_products
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device, Quantity
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_gpus import version
 from dra_infra.plugin.cdi import make_spec
@@ -183,7 +182,7 @@ def test_slices_are_accepted_by_our_own_judge(back_end: NvmlBackEnd, minor: str)
     verdict = pytest.importorskip(
         "dra_infra.kubernetes.apiserver.verdict", reason="the plugin is installed alone"
     )
-    from dra_infra.kubernetes.api.gates import GATES, Release
+    from dra_infra.kubernetes.api import GATES, Release
 
     gates = frozenset(gate for gate, states in GATES.items() if minor in states)
     for manifest in manifests(back_end, int(minor.partition(".")[2])):

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.gates import GATES, NEEDS, SUPPORTED_MINORS
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api.gates import NEEDS
 from dra_infra.target import ClusterTarget, check_target
 
 

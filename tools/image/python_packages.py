@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Final
 
 from tools.errors import ToolError
+from tools.image import import_closure
 
 ROOT: Final = Path(__file__).parent.parent.parent
 REQUIREMENTS: Final = ROOT / "requirements" / "plugin.txt"
@@ -21,27 +21,8 @@ REQUIREMENTS: Final = ROOT / "requirements" / "plugin.txt"
 FORBIDDEN: Final = ("pulumi", "pulumi_kubernetes", "cel_expr_python", "click", "jinja2", "requests", "rich")
 """Packages that authoring needs and no plugin: what is in the image can be attacked on every node."""
 
-AUTHORING: Final = (
-    "advice",
-    "cli",
-    "components",
-    "cutover",
-    "explanation",
-    "forge",
-    "kubernetes.apiserver",
-    "kubernetes.cel",
-    "kubernetes.scheduler.allocator",
-    "migration",
-    "placement",
-    "program",
-    "program_writing",
-    "review",
-    "selectors",
-    "sources",
-    "specs",
-    "testing",
-)
-"""Parts of our wheel that the plugin may not import, by the contract in pyproject.toml; their packages are not there either."""
+CARRIED: Final = ("dra_infra.plugin", "dra_infra.kubernetes.api")
+"""Packages of our wheel that are in the image with all that they import: the plugin, and the records that back ends of others use."""
 
 _LEFT_OUT: Final = ("direct_url.json", "INSTALLER", "REQUESTED", "RECORD", "uv_cache.json")
 """Notes of the installer, which name folders of this machine."""
@@ -82,12 +63,7 @@ def install(folder: Path, python: str) -> None:
         *folder.glob(".lock"),
     ]:
         path.unlink()
-    for name in AUTHORING:
-        part = folder / "dra_infra" / Path(*name.split("."))
-        if part.is_dir():
-            shutil.rmtree(part)
-        else:
-            part.with_suffix(".py").unlink()
+    keep_imported(folder)
     if (folder / "bin").is_dir():
         (folder / "bin").rmdir()
     if present := [name for name in FORBIDDEN if (folder / name).exists()]:
@@ -95,6 +71,27 @@ def install(folder: Path, python: str) -> None:
             f"{', '.join(present)} would be in the image",
             hint="look what asks for it in requirements/plugin.txt",
         )
+
+
+def keep_imported(folder: Path) -> None:
+    """Delete our modules that nothing of `CARRIED` imports, and the data of packages of which no module is left."""
+    kept = set(import_closure.find_closure(folder, CARRIED).values())
+    start = folder / import_closure.PACKAGE
+    packages = {path.parent for path in kept if path.name == "__init__.py"} - {start}
+    for path in sorted(start.rglob("*"), reverse=True):
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path.suffix == ".py":
+            if path not in kept:
+                path.unlink()
+        elif not _is_data_of(path, start, packages):
+            path.unlink()
+
+
+def _is_data_of(path: Path, start: Path, packages: Collection[Path]) -> bool:
+    """Check that a file lies in one of *packages*, or in a folder below it."""
+    return next(each for each in path.parents if each in packages or each == start) != start
 
 
 def build_wheel(folder: Path) -> Path:

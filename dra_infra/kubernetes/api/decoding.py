@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import NEWEST, is_known
 from dra_infra.kubernetes.api.go_time import check_time
-from dra_infra.kubernetes.api.manifests import as_marked
+from dra_infra.kubernetes.api.placeholders import as_placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 from dra_infra.kubernetes.api.record import (
     FieldShape,
@@ -187,10 +187,11 @@ def _text(text: str) -> str:
     # JSON can spell half of a surrogate pair; Go puts U+FFFD in its place.
     if text.isascii():
         return text
-    return as_marked(text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
+    return as_placeholder(text, text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
 
 
 GROUP: Final = "resource.k8s.io"
+"""The API group of claims, classes and slices."""
 KINDS: Final[Mapping[str, str]] = {
     "DeviceClass": "device_class",
     "ResourceClaim": "resource_claim",
@@ -204,6 +205,7 @@ _MAX_UNKNOWN: Final = 100
 """The server's decoder collects no more."""
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1")
+"""Versions in which servers have the group, from the newest to the oldest."""
 _ALPHAS: Final = (("v1alpha3", "DeviceTaintRule"),)
 """Kinds that a supported minor has in an alpha version, arranged as in v1."""
 

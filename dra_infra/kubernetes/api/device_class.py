@@ -10,6 +10,7 @@ from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.kubernetes.api.record import Embedded, KubernetesObject, RawExtension, Record, Text
 
 API_VERSION: Final = "resource.k8s.io/v1"
+"""The newest version of the group, in which records are."""
 
 
 class CELDeviceSelector(Record):
@@ -36,13 +37,13 @@ def expressions_of(selectors: Iterable[DeviceSelector] | None) -> tuple[str, ...
     return tuple(each.cel.expression for each in selectors or () if each.cel is not None)
 
 
-DRIVER: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
+DRIVER_TEST: Final = re.compile(r"device\.driver\s*==\s*(['\"])(?P<name>[a-z0-9.-]+)\1")
 """A test of the driver in a CEL expression."""
 
 
 def drivers_in(expressions: Iterable[str]) -> set[str]:
     """The drivers that CEL expressions name."""
-    return {found["name"] for each in expressions for found in DRIVER.finditer(each)}
+    return {found["name"] for each in expressions for found in DRIVER_TEST.finditer(each)}
 
 
 class OpaqueDeviceConfiguration(Record):

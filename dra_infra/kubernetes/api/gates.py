@@ -126,6 +126,20 @@ class Release:
         """Looks up whether *gate* is on; one that this minor does not have is off."""
         return gate in self.gates
 
+    @property
+    def patch(self) -> str:
+        """The patch release whose rules are followed: `1.36.4`."""
+        return PATCHES[self.minor]
+
+    def find_missing_needs(self, gate: str) -> list[str]:
+        """Return the gates that are off and without which a server with *gate* does not start.
+
+        Servers check that from 1.35 on.
+        """
+        if self.number < 35:
+            return []
+        return [each for each in NEEDS.get(gate, ()) if self.minor in GATES[each] and not self.enabled(each)]
+
     def knows(self, kind: str, version: str) -> bool:
         """Checks that this minor can serve *kind* of resource.k8s.io in *version*; beta versions are off by default."""
         for entry in _KNOWN_VERSIONS.get(kind, ()):

@@ -114,7 +114,7 @@ class ObjectRef:
 
     Args:
         kind: As it is called: a kind that Kubernetes has too, in another group, comes with its group (`Job.batch.volcano.sh`).
-        name: `train-*` where the server or Pulumi makes it up.
+        name: `train-*` where it is made up, by the server or before.
         namespace: Empty where none is written.
         part: Of an object that makes pods of several kinds, one of these: `JobSet ml/train/workers`.
     """

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 
 Level = Literal["privileged", "baseline", "restricted"]
 """A Pod Security Standard. `privileged` refuses nothing."""
@@ -32,7 +32,7 @@ def enforced_level(labels: Mapping[str, Any]) -> Level | None:
     `restricted` (ParseLevel).
     """
     written = labels.get(ENFORCE, "privileged")
-    if is_marker(written):
+    if is_placeholder(written):
         return None
     return next((level for level in LEVELS if level == written), "restricted")
 

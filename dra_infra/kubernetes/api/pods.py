@@ -12,7 +12,7 @@ from dra_infra.kubernetes.api.decoding import JsonReader
 from dra_infra.kubernetes.api.gates import NEWEST
 from dra_infra.kubernetes.api.manifests import mapping
 from dra_infra.kubernetes.api.record import CoreRecord, Text
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, WorkloadKinds
+from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS, WorkloadKinds
 
 
 class PodResourceClaim(CoreRecord):
@@ -97,7 +97,7 @@ class DecodedPods:
 
 
 def decode_pod_claims(
-    manifest: Mapping[str, Any], *, minor: int = NEWEST, kinds: WorkloadKinds = BUILT_IN
+    manifest: Mapping[str, Any], *, minor: int = NEWEST, kinds: WorkloadKinds = BUILT_IN_KINDS
 ) -> DecodedPods | None:
     """Decode the claim parts of *manifest*; None when it has no pod template.
 

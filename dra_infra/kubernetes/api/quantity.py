@@ -38,10 +38,12 @@ _SPACES: Final = (
 """Characters that Go trims and JSON does not have to escape."""
 
 NANO: Final = 10**9
+"""Nanos, the smallest amounts that quantities have, in one whole unit."""
 MILLI: Final = 10**6
 """Nanos of one unit, and of one thousandth."""
 
 MAX_INT64: Final = 2**63 - 1
+"""The largest whole number of Go's int64, at which amounts end."""
 _CAP: Final = Fraction(MAX_INT64)
 _FAST_DIGITS: Final = 18
 """Go keeps an amount of this many digits in an int64 and everything else in an arbitrary decimal."""

@@ -41,7 +41,7 @@ from pydantic_core import CoreSchema, core_schema
 from dra_infra.kubernetes.api.gates import ANY, is_known
 from dra_infra.kubernetes.api.go_text import go_json
 from dra_infra.kubernetes.api.go_time import canonical_time, check_time
-from dra_infra.kubernetes.api.manifests import Marker
+from dra_infra.kubernetes.api.placeholders import Placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
 
@@ -87,24 +87,24 @@ def _read_time(value: object) -> object:
     return value
 
 
-class _MarkersStay:
-    """Says of a text that a marker in its place stays one, for pydantic makes ordinary texts of its subclasses."""
+class _PlaceholdersStay:
+    """Says of a text that a placeholder in its place stays one, for pydantic makes ordinary texts of its subclasses."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         # Ordinary texts, nearly all there are, match the first choice exactly, and the second is not looked at.
         text = handler(source)
-        text_or_marker = core_schema.union_schema(
-            [text, core_schema.is_instance_schema(Marker)], custom_error_type="string_type"
+        text_or_placeholder = core_schema.union_schema(
+            [text, core_schema.is_instance_schema(Placeholder)], custom_error_type="string_type"
         )
         # Pydantic fails where it looks for an object of Python in JSON.
         return core_schema.json_or_python_schema(
-            text, text_or_marker, serialization=core_schema.simple_ser_schema("any")
+            text, text_or_placeholder, serialization=core_schema.simple_ser_schema("any")
         )
 
 
 # A length, even one that nothing exceeds, makes pydantic look into the text and refuse half a surrogate pair.
-Text = Annotated[str, Strict(), Field(min_length=0), _MarkersStay()]
-"""A JSON string, or a marker for one."""
+Text = Annotated[str, Strict(), Field(min_length=0), _PlaceholdersStay()]
+"""A JSON string, or a placeholder for one."""
 
 Truth = Annotated[bool, Strict()]
 """`true` or `false`."""

@@ -10,17 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
-from dra_infra.kubernetes.api.manifests import (
-    UNKNOWN,
-    FieldPath,
-    find_all,
-    is_marker,
-    mapping,
-    mappings,
-    name_of,
-    value_at,
-)
+from dra_infra.kubernetes.api.manifests import FieldPath, find_all, mapping, mappings, name_of, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef, name_kind
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, is_placeholder
 
 Steps = tuple[str, ...]
 """Keys from the object down to a field. `*` stands for every item of a list or every value of a map."""
@@ -285,7 +277,7 @@ class WorkloadKind:
             for found, holder in part.find(manifest):
                 stars = _stars(part.path, found)
                 spec, places = part.read_spec(manifest, found, holder)
-                # Any part may be the marker of an unknown or secret value instead of a mapping.
+                # Any part may be a placeholder instead of a mapping.
                 if not isinstance(spec, Mapping) or (part.composed and not spec):
                     continue
                 written = {} if part.is_spec else mapping(mapping(holder.get("metadata")).get("labels"))
@@ -303,7 +295,7 @@ class WorkloadKind:
                     uncounted=tuple(
                         show_steps(at)
                         for each in counted
-                        if is_marker(value_at(manifest, *(at := _bind(each.at, stars))))
+                        if is_placeholder(value_at(manifest, *(at := _bind(each.at, stars))))
                     ),
                     malformed=tuple(
                         show_steps(at)
@@ -374,7 +366,7 @@ def _jobs(*above: str) -> Number:
     return Number(at=(*above, "spec", "parallelism"), at_most=(*above, "spec", "completions"))
 
 
-BUILT_IN: Final = WorkloadKinds(
+BUILT_IN_KINDS: Final = WorkloadKinds(
     (
         _of_kubernetes("", "Pod", ""),
         _of_kubernetes("", "PodTemplate", "template"),
@@ -431,7 +423,7 @@ _COUNTS: Final = ("completions", "parallelism", "replicas")
 
 def _is_count(value: Any) -> bool:
     """True for a number of pods that a server takes, for nothing, and for what is not known."""
-    if value is None or is_marker(value):
+    if value is None or is_placeholder(value):
         return True
     is_whole = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1
     return is_whole and 0 <= value < 2**31

@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
-from dra_infra.kubernetes.api.manifests import is_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.names import LABEL_LENGTH, label_key
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.pod_containers import Amounts, read_containers
 from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.apiserver.quota_keys import IMPLICIT, MEASURED, QuotaKey, is_extended_resource
 
 
 class PodAdmission:
@@ -114,18 +115,14 @@ def _complete(
     return {**container, "resources": {**resources, "limits": {**limits, **written}, "requests": asked}}
 
 
-CLAIMS_KEY: Final = "count/resourceclaims.resource.k8s.io"
 Use = Counter[str]
 """Amounts by key of `spec.hard`: thousandths for cpu, units for everything else."""
 
-DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
-_IMPLICIT: Final = "requests.deviceclass.resource.kubernetes.io/"
 _MILLI: Final = frozenset({"cpu", "requests.cpu"})
 _WANTED: Final = frozenset(
     {f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory")}
 )
 """Keys of quotas that let no container be silent about its request, or its limit."""
-_LOOKED_AT: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
@@ -157,12 +154,12 @@ def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use
         extended: The extended resource name of each class that has one.
         bridged: Whether its devices count for extended resources too (gate DRAExtendedResource).
     """
-    use: Use = Counter({CLAIMS_KEY: 1})
+    use: Use = Counter({QuotaKey.CLAIMS: 1})
     for class_name, devices in claim_devices(spec):
-        use[f"{class_name}{DEVICES}"] += devices
+        use[QuotaKey.of_class(class_name)] += devices
         if bridged:
             # Every class has this name, with or without another one (ExtendedResourceCache).
-            use[f"{_IMPLICIT}{class_name}"] += devices
+            use[f"{IMPLICIT}{class_name}"] += devices
             if class_name in extended:
                 use[f"requests.{extended[class_name]}"] += devices
     return use
@@ -178,48 +175,13 @@ def count_pod(requests: Amounts) -> Use:
     """Counts what one pod uses of quotas by itself, its claims aside."""
     use: Use = Counter({"pods": 1, "count/pods": 1})
     for name, amount in requests.items():
-        if name in _LOOKED_AT or name.startswith("hugepages-"):
+        if name in MEASURED or name.startswith("hugepages-"):
             use[f"requests.{name}"] += amount
-            if name in _LOOKED_AT:
+            if name in MEASURED:
                 use[name] += amount
-        elif is_extended_key(name):
+        elif is_extended_resource(name):
             use[f"requests.{name}"] += amount
     return use
-
-
-def is_extended_key(name: str) -> bool:
-    """Checks that quotas count pods for a resource as for an extended one."""
-    return "/" in name and "kubernetes.io/" not in name.replace("deviceclass.resource.kubernetes.io/", "")
-
-
-def quota_keys(class_name: str, extended_resource_name: str | None = None) -> list[str]:
-    """Return every key of `spec.hard` under which the API server counts devices of a class.
-
-    Args:
-        class_name: Name of the DeviceClass.
-        extended_resource_name: What pods may ask for in place of a claim, where the class has such a name.
-    """
-    keys = [f"{class_name}{DEVICES}"]
-    # The name of a resource has no more characters behind its domain: no pod can ask for a class with a longer name.
-    if len(class_name) <= LABEL_LENGTH:
-        keys.append(f"{_IMPLICIT}{class_name}")
-    return [*keys, f"requests.{extended_resource_name}"] if extended_resource_name else keys
-
-
-def counts_class(key: str) -> bool:
-    """Checks that a key of a quota counts devices of the class whose name is in it."""
-    return key.endswith(DEVICES) or key.startswith(_IMPLICIT)
-
-
-def counts_devices(key: str) -> bool:
-    """Checks that a key of a quota counts devices of a class, or an extended resource."""
-    resource = key.removeprefix("requests.")
-    return key.endswith(DEVICES) or (resource != key and is_extended_key(resource))
-
-
-def counts_claims(key: str) -> bool:
-    """Checks that a key of a quota counts claims, or what these ask for."""
-    return key == CLAIMS_KEY or counts_devices(key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,33 +210,6 @@ class Charges:
             if use[key] and (owner.namespace or "default") == namespace
         ]
         return sorted(holders, key=lambda holder: (-holder[1], holder[0]))
-
-
-_COUNTED: Final = frozenset(
-    {"pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps"}
-    | {"persistentvolumeclaims", "services.nodeports", "services.loadbalancers"}
-)
-_MEASURED: Final = frozenset(
-    {f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in _LOOKED_AT}
-    | {"requests.storage"}
-)
-
-
-def is_quota_key(key: str) -> bool:
-    """Checks that a quota may have a key: a qualified name, or one of those without a domain that the server knows.
-
-    Source: ValidateResourceQuotaResourceName in pkg/apis/core/validation/validation.go, IsStandardQuotaResourceName in
-    pkg/apis/core/helper/helpers.go.
-    """
-    if "/" in key or key.startswith(("hugepages-", "requests.hugepages-")):
-        return not label_key(key)
-    return key in _COUNTED | _MEASURED
-
-
-def counts_whole(key: str) -> bool:
-    """Checks that a quota limits a key by a whole number (IsIntegerResourceName and IsExtendedResourceName)."""
-    is_extended = "/" in key and "kubernetes.io/" not in key and not key.startswith("requests.")
-    return key in _COUNTED or is_extended
 
 
 def read_hard(quota: Mapping[str, Any]) -> dict[str, int]:
@@ -414,10 +349,10 @@ def _find_unread(quota: Mapping[str, Any]) -> Iterator[str]:
     if spec.get("scopes") or spec.get("scopeSelector"):
         yield "scopes"
     hard = spec.get("hard")
-    if is_marker(hard):
+    if is_placeholder(hard):
         yield "spec.hard"
     yield from (
         str(key)
         for key, amount in mapping(hard).items()
-        if str(key).startswith("limits.") or is_marker(amount)
+        if str(key).startswith("limits.") or is_placeholder(amount)
     )

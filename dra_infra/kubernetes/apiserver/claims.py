@@ -14,7 +14,7 @@ from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.device_taints import DeviceToleration
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_COST, MAX_FIRST_AVAILABLE, MAX_ITEMS
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.record_equality import are_lists_equal
 from dra_infra.kubernetes.api.resource_claim import (
     DerivedAttribute,
@@ -340,7 +340,7 @@ def _check_references(
 
 def _check_reference(name: str, path: str, known: _RequestNames) -> Iterator[FieldError]:
     """Check a reference to a request, or to one of its alternatives."""
-    if is_marker(name):
+    if is_placeholder(name):
         return
     parts = name.split("/")
     if len(parts) > 2:
@@ -350,7 +350,7 @@ def _check_reference(name: str, path: str, known: _RequestNames) -> Iterator[Fie
         yield from malformed("reference.format", path, part, names.dns_label(part))
     is_known = parts[0] in known and (len(parts) == 1 or parts[1] in known[parts[0]])
     # A request or alternative whose name is not known may be the one that is meant.
-    if not is_known and not any(map(is_marker, (*known, *known.get(parts[0], ())))):
+    if not is_known and not any(map(is_placeholder, (*known, *known.get(parts[0], ())))):
         yield invalid("reference.unknown", path, name, _REFERENCE_TEXT)
 
 

@@ -26,8 +26,8 @@ from dra_infra.kubernetes.api.limits import (
     MAX_IDENTIFIER,
     MAX_PARAMETERS,
 )
-from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.names import size
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -57,14 +57,14 @@ def check_selector(
     expression: str, path: str, release: Release, *, stored: bool = False
 ) -> Iterator[FieldError]:
     """Check a selector's expression; since 1.37 one that was *stored* before is taken as it is."""
-    if is_marker(expression) or (stored and release.number >= 37):
+    if is_placeholder(expression) or (stored and release.number >= 37):
         return
     yield from _check(expression, path, release, stored=stored)
 
 
 def check_derived_expression(expression: str, path: str, release: Release) -> Iterator[FieldError]:
     """Check the expression of a derived attribute."""
-    if not is_marker(expression):
+    if not is_placeholder(expression):
         yield from _check(expression, path, release, derived=True)
 
 
@@ -167,7 +167,7 @@ def _check_parameters(parameters: Any, path: str, *, stored: bool = False) -> It
     if parameters is None:
         yield required("config.parameters-required", path)
         return
-    if is_marker(parameters):
+    if is_placeholder(parameters):
         return
     # The server counts the bytes that it was sent. Ours are the compact ones: what every client of ours sends.
     text = json.dumps(parameters, ensure_ascii=False, separators=(",", ":"))
@@ -183,7 +183,7 @@ _RULE = "constraint.attribute"
 
 def check_fully_qualified(name: str, path: str, release: Release, *, covered: bool) -> Iterator[FieldError]:
     """Check the attribute of a constraint by the hand-written rules."""
-    if is_marker(name):
+    if is_placeholder(name):
         return
     if release.number < 35:
         yield from _check_old(name, path)
@@ -203,7 +203,7 @@ def check_fully_qualified(name: str, path: str, release: Release, *, covered: bo
 
 def check_qualified(name: str, path: str, release: Release, *, rule: str) -> Iterator[FieldError]:
     """Check the name of an attribute or capacity of a device, which needs no domain."""
-    if is_marker(name):
+    if is_placeholder(name):
         return
     check = _check_old_qualified if release.number < 35 else _check_qualified
     for error in check(name, path):
@@ -236,7 +236,7 @@ def _check_old(name: str, path: str) -> Iterator[FieldError]:
 
 def _typed(name: str) -> object:
     """A text of a type of its own, which the server prints as JSON."""
-    return name if is_marker(name) else Printed(go_json(name))
+    return name if is_placeholder(name) else Printed(go_json(name))
 
 
 def _check_old_qualified(name: str, path: str) -> Iterator[FieldError]:

@@ -18,7 +18,7 @@ from dra_infra.kubernetes.api.dropping import Dropped
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.go_text import go_json, quoted
 from dra_infra.kubernetes.api.limits import MAX_ITEMS
-from dra_infra.kubernetes.api.manifests import as_marked, holds_marker
+from dra_infra.kubernetes.api.placeholders import as_placeholder, holds_placeholder
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 
@@ -61,7 +61,7 @@ class FieldError:
         rule: Key of the rule in `rules.RULES`.
         path: Field path as the server writes it.
         kind: The server's kind.
-        value: The bad value as the server prints it, a marker where it is one; empty for kinds that print none.
+        value: The bad value as the server prints it, a placeholder where it is one; empty for kinds that print none.
         detail: The server's text behind it; may be empty.
         origin: What the server's two engines (hand-written and generated rules) know the rule by, when both have it.
         covered: Whether the generated engine's finding of the same kind, path and origin replaces this one.
@@ -162,7 +162,7 @@ def not_supported(rule: str, path: str, value: str, supported: Sequence[str], **
         rule=rule,
         path=path,
         kind=ErrorKind.NOT_SUPPORTED,
-        value=as_marked(value, go_json(value)),
+        value=as_placeholder(value, go_json(value)),
         detail=detail,
         **engine,
     )
@@ -178,7 +178,7 @@ def printed(value: object) -> str:
     """A bad value as the server prints it: texts quoted as Go does, numbers and booleans bare, the rest as JSON."""
     if isinstance(value, Printed):
         return value.text
-    return as_marked(value, quoted(value)) if isinstance(value, str) else go_json(value)
+    return as_placeholder(value, quoted(value)) if isinstance(value, str) else go_json(value)
 
 
 def label_wording(release: Release) -> tuple[str, str]:
@@ -277,7 +277,7 @@ def check_unique(
     for index, item in enumerate(items or ()):
         found = key(item)
         # Two values that are not known need not be equal.
-        if found in seen and not holds_marker(found):
+        if found in seen and not holds_placeholder(found):
             yield duplicate(rule, f"{path}[{index}]{below}", (shown or key)(item), covered=covered)
         seen.add(found)
 

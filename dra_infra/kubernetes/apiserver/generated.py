@@ -20,7 +20,7 @@ from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.device_class import DeviceClassSpec
 from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_DRIVER_NAME, MAX_FIRST_AVAILABLE, MAX_IDENTIFIER, MAX_ITEMS
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.record import Record
 from dra_infra.kubernetes.api.resource_claim import (
     DeviceClaim,
@@ -191,7 +191,7 @@ def check_generated_attribute(
     name: str, path: str, *, rule: str = "constraint.attribute"
 ) -> Iterator[FieldError]:
     """Check a fully qualified attribute name (ResourceFullyQualifiedName); the domain is lower-case here."""
-    if is_marker(name):
+    if is_placeholder(name):
         return
     rule = "derived.name-format" if rule == "derived.name" else rule
     parts = name.split("/")

@@ -10,8 +10,8 @@ from typing import Final
 
 from dra_infra.kubernetes.api import names
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import is_marker
 from dra_infra.kubernetes.api.metadata import CLUSTER_SCOPED, ObjectMeta, OwnerReference
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
     Printed,
@@ -66,7 +66,7 @@ def check_metadata(
 ) -> Iterator[FieldError]:
     """Check the metadata of an object; the generation is the server's own once the object exists."""
     yield from _check_name(metadata, release, kind)
-    if metadata.namespace and not is_marker(metadata.namespace) and kind not in CLUSTER_SCOPED:
+    if metadata.namespace and not is_placeholder(metadata.namespace) and kind not in CLUSTER_SCOPED:
         for told in names.dns_label(metadata.namespace):
             yield invalid("metadata.namespace-format", "metadata.namespace", metadata.namespace, told)
     if metadata.generation < 0 and is_new and kind not in CLUSTER_SCOPED:
@@ -95,7 +95,7 @@ def check_labels(labels: Mapping[str, str] | None, path: str, release: Release) 
     noun, unit = label_wording(release)
     for key, value in (labels or {}).items():
         yield from malformed("metadata.label-key", path, key, names.label_key(key, noun=noun, unit=unit))
-        if not is_marker(value):
+        if not is_placeholder(value):
             yield from malformed("metadata.label-value", path, value, names.label_value(value, unit))
 
 
@@ -116,7 +116,7 @@ def check_annotations(
 def _check_name(metadata: ObjectMeta, release: Release, kind: str) -> Iterator[FieldError]:
     stem = metadata.generate_name or ""
     name = metadata.name or ""
-    if is_marker(name) or is_marker(stem):
+    if is_placeholder(name) or is_placeholder(stem):
         return
     # Since 1.35 a class is checked by its final name alone, and in the words of the generated rules.
     by_final_name = kind == "DeviceClass" and release.number >= 35

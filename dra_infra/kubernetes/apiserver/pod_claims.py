@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dra_infra.kubernetes.api import names
-from dra_infra.kubernetes.api.manifests import as_marked, is_marker
+from dra_infra.kubernetes.api.placeholders import as_placeholder, is_placeholder
 from dra_infra.kubernetes.api.pods import ContainerResourceClaim, PodClaims, PodResourceClaim
 from dra_infra.kubernetes.apiserver.field_errors import (
     FieldError,
@@ -69,7 +69,7 @@ def _check_target(entry: PodResourceClaim, path: str) -> Iterator[FieldError]:
         shown = {"Name": entry.name, "ResourceClaimName": claim, "ResourceClaimTemplateName": template}
         yield invalid("pod.claim-one-of", path, shown, told)
     for field, name in (("resourceClaimName", claim), ("resourceClaimTemplateName", template)):
-        if name is not None and not is_marker(name):
+        if name is not None and not is_placeholder(name):
             yield from malformed("pod.claim-reference", f"{path}.{field}", name, names.dns_subdomain(name))
 
 
@@ -89,13 +89,13 @@ def _check_uses(
             if use.request:
                 for told in names.dns_label(use.request):
                     yield invalid("container.claim-request", f"{at}.request", use.request, told)
-                key = as_marked(use.request, as_marked(use.name, f"{use.name}/{use.request}"))
+                key = as_placeholder(use.request, as_placeholder(use.name, f"{use.name}/{use.request}"))
             if key in seen:
                 yield duplicate("container.claim-duplicate", at, key)
             elif not use.request and any(each.startswith(f"{use.name}/") for each in seen):
                 yield duplicate("container.claim-duplicate", at, use.name)
             seen.add(key)
-        if use.name not in known and not any(map(is_marker, known)):
+        if use.name not in known and not any(map(is_placeholder, known)):
             told = "must be one of the names in pod.spec.resourceClaims"
             told += f": {', '.join(known)}" if known else " which is empty"
             yield not_found("container.claim-unknown", at, use.name, told)

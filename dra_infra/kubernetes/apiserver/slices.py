@@ -13,7 +13,7 @@ from dra_infra.kubernetes.api.limits import (
     MAX_DEVICES,
     MAX_POOL_NAME,
 )
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.record import write_internal_list
 from dra_infra.kubernetes.api.resource_slice import (
     Device,
@@ -66,7 +66,7 @@ def check_pool_name(name: str, path: str, *, rule: str) -> Iterator[FieldError]:
     if not name:
         yield required(f"{rule}-required", path)
         return
-    if is_marker(name):
+    if is_placeholder(name):
         return
     if names.size(name) > MAX_POOL_NAME:
         yield too_long(f"{rule}-length", path, MAX_POOL_NAME)

@@ -34,7 +34,7 @@ from dra_infra.kubernetes.cel.environment import (
 from dra_infra.kubernetes.cel.literals import Findings, inspect
 from dra_infra.kubernetes.cel.masking import mask, unmask
 from dra_infra.kubernetes.cel.reads import NOTHING_KNOWN, Known, Read, find_reads, join_reads
-from dra_infra.kubernetes.cel.source_text import join, split
+from dra_infra.kubernetes.cel.source_text import join, split_conjunction
 from dra_infra.kubernetes.cel.tree import (
     Call,
     CelType,
@@ -215,7 +215,7 @@ def _check(text: str, environment: Environment, *, derived: bool) -> Checked:
 
 def _join(text: str, environment: Environment) -> Checked | None:
     """The verdict on a conjunction by those on its clauses, None where the whole has to be compiled."""
-    clauses = split(text)
+    clauses = split_conjunction(text)
     checks = [_check_clause(clause.text, environment) for clause in clauses]
     known = [check for check in checks if check is not None]
     if not known or len(known) < len(checks):

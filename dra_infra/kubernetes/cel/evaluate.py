@@ -47,7 +47,9 @@ class Failed:
 Verdict: TypeAlias = Match | NoMatch | Failed
 
 MATCH: Final = Match()
+"""The expression is true for the device."""
 NO_MATCH: Final = NoMatch()
+"""The expression is false for the device."""
 
 
 class Program:
@@ -77,6 +79,11 @@ class Program:
         ways = _list_ways(self.expression, view)
         verdicts = {_judge(self._interpreter, way, is_small=view.is_small) for way in ways}
         return verdicts.pop() if len(verdicts) == 1 else Failed(view.ambiguity, decided=False)
+
+    def matches(self, view: DeviceView) -> bool | None:
+        """Check that one device passes; None where the expression has no result on it, or none that is known here."""
+        verdict = self.evaluate(view)
+        return None if isinstance(verdict, Failed) else verdict == MATCH
 
     def cost(self, view: DeviceView) -> int | None:
         """Counts what the evaluation on one device costs the server, up to its end; None where that is not known here."""

@@ -28,7 +28,7 @@ class Clause(NamedTuple):
     text: str
 
 
-def split(text: str) -> tuple[Clause, ...]:
+def split_conjunction(text: str) -> tuple[Clause, ...]:
     """The clauses of *text*; none when it is not certain that it is a conjunction of several.
 
     Texts with escapes, comments, names in backticks or strings in three quotes are left alone: telling where those end

@@ -15,6 +15,7 @@ from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelec
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 
 NO_EXECUTE: Final = "NoExecute"
+"""The effect of taints that evict pods."""
 Taints: TypeAlias = Callable[[str, str, str], Iterable[DeviceTaint]]
 """Taints with the effect `NoExecute` of a device, by its driver, pool and name."""
 

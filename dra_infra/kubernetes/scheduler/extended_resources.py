@@ -28,14 +28,16 @@ from dra_infra.kubernetes.api.resource_claim import (
     ResourceClaimSpec,
 )
 
-GATE: Final = "DRAExtendedResource"
-CLAIM_ENTRY: Final = "<extended-resources>"
+EXTENDED_RESOURCES_GATE: Final = "DRAExtendedResource"
+"""Without it, extended resources of classes are no claims."""
+EXTENDED_CLAIM_ENTRY: Final = "<extended-resources>"
 """How the scheduler calls the claim before it is written; no entry of a pod can have this name."""
 
-OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+CLASS_RESOURCE_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """In front of a class's name in the extended resource that every class has."""
 
-CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+EXTENDED_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+"""The annotation of claims that the scheduler made for extended resources."""
 
 
 class ServedResources:
@@ -59,7 +61,7 @@ class ServedResources:
         updateResourceName2class).
         """
         self._class_of: dict[str, str] = {}
-        if not release.enabled(GATE):
+        if not release.enabled(EXTENDED_RESOURCES_GATE):
             return
         explicit: dict[str, list[DeviceClass]] = {}
         for each in classes:
@@ -68,7 +70,7 @@ class ServedResources:
             if resource:
                 explicit.setdefault(resource, []).append(each)
             if not resource or release.number > 34:
-                self._class_of[f"{OF_CLASS}{name}"] = name
+                self._class_of[f"{CLASS_RESOURCE_PREFIX}{name}"] = name
         for resource, holders in explicit.items():
             self._class_of[resource] = _find_newest(holders, new).metadata.name
             names = tuple(sorted(each.metadata.name for each in holders))
@@ -76,7 +78,7 @@ class ServedResources:
                 self.ambiguous[resource] = names
             elif len(holders) > 1:
                 yields = (name for name in names if name != self._class_of[resource])
-                self.ambiguous |= {f"{OF_CLASS}{name}": names for name in yields}
+                self.ambiguous |= {f"{CLASS_RESOURCE_PREFIX}{name}": names for name in yields}
 
     def class_of(self, resource: str) -> str | None:
         """The class whose devices stand for a resource; the newest of several, and of these the first by name."""
@@ -161,7 +163,7 @@ class ExtendedDemand:
             metadata=ObjectMeta(
                 generate_name=f"{pod}-extended-resources-",
                 namespace=namespace,
-                annotations={CLAIM_ANNOTATION: "true"},
+                annotations={EXTENDED_CLAIM_ANNOTATION: "true"},
                 owner_references=[owner],
             ),
             spec=ResourceClaimSpec(devices=DeviceClaim(requests=list(requests))),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
 from dra_infra.kubernetes.api.manifests import mapping, value_at
 from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
+from dra_infra.kubernetes.api.nodes import Node, NodeTaint
 
 _CORDON = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
@@ -28,7 +28,7 @@ _DAEMON_TOLERATIONS = tuple(
 )
 """Tolerations that the DaemonSet controller adds to its pods (AddOrUpdateDaemonPodTolerations)."""
 
-PATHS = ("nodeName", "nodeSelector", "affinity", "tolerations")
+NODE_FILTER_FIELDS = ("nodeName", "nodeSelector", "affinity", "tolerations")
 """Fields of a pod spec that decide here."""
 
 

@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
 from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.pod_containers import Amounts
 from dra_infra.kubernetes.api.workload_kinds import PodTemplate
 from dra_infra.kubernetes.apiserver.admission import Use
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
 from dra_infra.kubernetes.scheduler.pod_shapes import HostPort, PodShape
 from dra_infra.kubernetes.scheduler.pod_topology import (
     AffinityRecord,
@@ -230,9 +230,9 @@ def _looks_at_pods(shape: PodShape) -> bool:
     return bool(shape.near or shape.apart or shape.spread)
 
 
-Device: TypeAlias = tuple[str, str, str]
+PlacedDevice: TypeAlias = tuple[str, str, str]
 """Driver, pool and name."""
-Share: TypeAlias = tuple[Device, Mapping[str, str] | None]
+PlacedShare: TypeAlias = tuple[PlacedDevice, Mapping[str, str] | None]
 """A device, and what a share takes of it by capacity."""
 
 
@@ -255,8 +255,8 @@ class Taken:
         notes: Who these are, in the user's words.
     """
 
-    devices: frozenset[Device] = frozenset()
-    shares: tuple[Share, ...] = field(default=(), hash=False)
+    devices: frozenset[PlacedDevice] = frozenset()
+    shares: tuple[PlacedShare, ...] = field(default=(), hash=False)
     amounts: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
     pods: tuple[tuple[str, PodShape], ...] | None = None
     policies: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
@@ -282,3 +282,4 @@ class Taken:
 
 
 NOTHING_TAKEN = Taken()
+"""No devices, no claims and no pods on any node."""

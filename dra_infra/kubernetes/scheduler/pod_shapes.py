@@ -20,7 +20,7 @@ from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  (nothing is bound here)
 
-PATHS: Final = ("affinity", "topologySpreadConstraints", "hostNetwork")
+POD_SHAPE_FIELDS: Final = ("affinity", "topologySpreadConstraints", "hostNetwork")
 """Fields of a pod spec that decide here, ports of containers aside."""
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, SpreadConstraint
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, value_at
+from dra_infra.kubernetes.api import mapping, value_at
 from dra_infra.migration.old_dra.configs import migrate_configs
 from dra_infra.migration.old_dra.invented_parameters import INVENTED, read_invented
 from dra_infra.migration.old_dra.objects import ADMIN_ACCESS, NVIDIA, Item, OldObjects, Remarks

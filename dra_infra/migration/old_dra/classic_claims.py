@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.kubernetes.api.names import is_driver_name
 from dra_infra.migration.old_dra.configs import config_entry
 from dra_infra.migration.old_dra.objects import (

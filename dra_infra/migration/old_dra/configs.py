@@ -11,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, driver_of_today, text
 
 API_VERSION: Final = "resource.nvidia.com/v1beta1"

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
+from dra_infra.kubernetes.api import WorkloadKinds, mapping, value_at
 from dra_infra.migration.old_dra.claims import migrate_devices
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, claim_spec, is_claim, is_classic
 from dra_infra.migration.old_dra.mig_joining import MigJoining

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from dra_infra.catalog.gpus import capabilities, find_products
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.quantity import quantity_text
+from dra_infra.kubernetes.api import mapping, quantity_text
 from dra_infra.migration.old_dra.objects import Remarks, text
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.migration.old_dra.classic_claims import ClassicClaims, is_classic
 from dra_infra.migration.old_dra.configs import config_entry
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced, text

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.catalog.vocabulary import mig_profiles
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.migration.old_dra.configs import sharing_config
 from dra_infra.migration.old_dra.invented_parameters import INVENTED, Invented, read_invented
 from dra_infra.migration.old_dra.objects import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.manifests import mapping, value_at
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds, show_steps
+from dra_infra.kubernetes.api import WorkloadKinds, mapping, show_steps, value_at
 from dra_infra.migration.old_dra.objects import GROUP, Item, OldObjects, replaced
 
 _NAMES: Final = ("resourceClaimName", "resourceClaimTemplateName")

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.quantity import quantity_text
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Semver, quantity_text
 from dra_infra.migration.old_dra.objects import Remarks, text
 from dra_infra.selectors.any_attribute import OrderedAttribute
 from dra_infra.selectors.attributes import TextAttribute

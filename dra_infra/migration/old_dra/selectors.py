@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 from dra_infra.catalog.drivers import Section, drivers
 from dra_infra.catalog.vocabulary import mig_profiles, misnomers, product_names
 from dra_infra.kubernetes.api.names import is_driver_name
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError, Token, read_literal, tokenize
+from dra_infra.kubernetes.cel import SyntaxRefusedError, Token, check_expression, read_literal, tokenize
 from dra_infra.migration.old_dra.objects import NVIDIA, Remarks, driver_of_today
 from dra_infra.selectors.selector import quote
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dra_infra.kubernetes.api import v1beta1
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings, v1beta1
 from dra_infra.migration.old_dra.objects import Remarks, text
 
 Manifest = Mapping[str, Any]

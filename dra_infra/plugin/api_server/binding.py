@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import name_of, namespace_of, text, uid_of
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.plugin.api_server.client import Api, EventType
 from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.api_server.refusals import ApiError, retry_after_of

@@ -12,8 +12,8 @@ from typing import Any, Final
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.objects import text
 from dra_infra.errors import PluginError
+from dra_infra.kubernetes.api import POD_CLAIM_NAME, mapping, mappings
 from dra_infra.kubernetes.api.limits import MAX_CONFIGS, MAX_ENTRIES, MAX_PARAMETERS, MAX_RESULTS
-from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME, mapping, mappings
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.claims import Claim, ClaimDevice, ClaimReference, check_uid, is_uid

@@ -22,7 +22,7 @@ from dra_infra.client.kubeconfig import Account
 from dra_infra.client.objects import text
 from dra_infra.client.transport import Transport, read_retry_after
 from dra_infra.errors import ClusterError
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error, not_served, refused, too_long
 from dra_infra.plugin.api_server.requests import (
     LARGEST,
@@ -457,7 +457,7 @@ def _in_version(kind: Kind, source: str, item: Mapping[str, Any], target: str) -
     if source == target or kind.group != RESOURCE_GROUP:
         return whole
     # Late: it takes 0.9 MiB and 21 ms, and servers of 1.34 and newer have v1.
-    from dra_infra.kubernetes.api.versions import convert
+    from dra_infra.kubernetes.api import convert
 
     return convert(whole, target)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import Kind
 from dra_infra.client.objects import text
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.plugin.api_server.client import Api, EventType, Watch
 from dra_infra.plugin.api_server.refusals import ApiError, retry_after_of
 from dra_infra.plugin.api_server.requests import backoff

@@ -24,7 +24,7 @@ from dra_infra.client.objects import text
 from dra_infra.client.refusals import too_large
 from dra_infra.client.transport import BUSY, Transport, read_retry_after
 from dra_infra.errors import ClusterError, PluginError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.plugin.api_server.refusals import from_cluster_error
 
 LOST: Final = 60.0

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.driver_files import DriverRoot
 from dra_infra.plugin.back_ends.nvml_devices import NvmlEdits, gpu_name, mig_device, mig_name, whole_device

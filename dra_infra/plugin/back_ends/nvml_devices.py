@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device, DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.api import Device, DeviceAttribute, DeviceCapacity, Quantity
 from dra_infra.plugin.back_ends.driver_files import (
     VISIBLE_NONE,
     DriverRoot,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api import DeviceTaint
 from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.back_ends.nvml_devices import gpu_name, mig_name
 from dra_infra.plugin.back_ends.nvml_gpus import Gpu

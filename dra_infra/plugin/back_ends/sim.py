@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.sim_commands import Binding, Commands, is_for, malformed
 from dra_infra.plugin.back_ends.sim_edits import edits_of, marker_of, uuid_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api import Quantity
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount
 from dra_infra.plugin.configs import EffectiveConfig

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api import DeviceTaint
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.back_ends.sim_commands import EVERY, Commands, DeviceFault, is_for, read_commands
 from dra_infra.plugin.back_ends.sim_node import NVIDIA, SimulatedNode

@@ -15,9 +15,8 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Counter, CounterSet, Device
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Counter, CounterSet, Device, Quantity
 from dra_infra.plugin.configs import ConfigDecoder
 
 NVIDIA: Final = "gpu.nvidia.com"

@@ -17,8 +17,7 @@ from dra_infra.client.kinds import CLAIMS, NODES, SLICES, Kind
 from dra_infra.client.kubeconfig import find_account
 from dra_infra.client.objects import text
 from dra_infra.errors import PluginError, Problem, ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device, mapping
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.back_end import BackEnd, Inventory
 from dra_infra.plugin.command.back_end_loading import LoadedBackEnd, driver_name, make_back_end

@@ -19,9 +19,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import SLICES
 from dra_infra.client.objects import name_of, text
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.dropping import gates_of_fields
-from dra_infra.kubernetes.api.manifests import mapping, mappings
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device, gates_of_fields, mapping, mappings
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
 from dra_infra.plugin.back_end import Inventory

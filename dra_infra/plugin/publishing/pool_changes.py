@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.client.objects import name_of, text
-from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api import mapping, mappings
 from dra_infra.plugin.publishing.pools import Spec
 
 Item = Mapping[str, Any]

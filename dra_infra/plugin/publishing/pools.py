@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.resource_slice import CounterSet, Device, DeviceAttribute
+from dra_infra.kubernetes.api import CounterSet, Device, DeviceAttribute
 from dra_infra.plugin.back_end import Inventory
 
 Spec = dict[str, Any]

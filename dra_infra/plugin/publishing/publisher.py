@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError, joined, retry_after_of
 from dra_infra.plugin.api_server.requests import backoff

@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.client.kinds import NODES, SLICES
 from dra_infra.client.objects import labels_of, name_of, text, uid_of
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.plugin.api_server.client import Api, EventType
 from dra_infra.plugin.api_server.informer import Informer
 from dra_infra.plugin.publishing.pool_changes import Changes

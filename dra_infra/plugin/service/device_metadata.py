@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import PluginError
+from dra_infra.kubernetes.api import Device
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain
-from dra_infra.kubernetes.api.resource_slice import Device
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.claims import Claim, ClaimDevice, Edits, Mount, check_uid
 from dra_infra.plugin.disk import LOOK, Folder, not_usable

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_infra.errors import Place
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)

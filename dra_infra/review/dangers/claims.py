@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS, ObjectRef
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import get_field
 from dra_infra.review.changes import Change

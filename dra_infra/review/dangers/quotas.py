@@ -6,22 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.apiserver.admission import (
-    CLAIMS_KEY,
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef, PodTemplate
+from dra_infra.kubernetes.apiserver import (
     Charges,
+    QuotaKey,
     Use,
     count_claim,
     count_extended_claim,
     count_pod,
-    counts_claims,
     describe_refusal,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.extended_resources import GATE
-from dra_infra.kubernetes.scheduler.fleet import Fleet
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import ExtendedClaim
 from dra_infra.placement.objects import ProgramObjects
@@ -73,7 +70,7 @@ def find_passed_quotas(compared: Comparison) -> Iterator[Danger]:
         was, use, beside = (each.get(where, Counter()) for each in (before, after, foreign))
         passed: dict[_Passed, list[str]] = {}
         for key, limit in sorted(new.items()):
-            if not counts_claims(key):
+            if not QuotaKey(key).counts_claims:
                 continue
             needed = use[key] + beside[key]
             rolls = dict(rolling.holders(where, key))
@@ -118,7 +115,9 @@ class _Counter:
 
     def count_claim(self, spec: Any) -> Use:
         """Count what one claim uses."""
-        return count_claim(spec, self._extended, bridged=self._objects.release.enabled(GATE))
+        return count_claim(
+            spec, self._extended, bridged=self._objects.release.enabled(EXTENDED_RESOURCES_GATE)
+        )
 
     def count_pod(self, pods: PodTemplate) -> Use:
         """Count what one pod uses, with the claim that the scheduler makes for its extended resources."""
@@ -311,7 +310,9 @@ def _count_pods(
             ref = ObjectRef("ResourceClaimTemplate", str(entry.template_name), pods.owner.namespace)
             template = templates.get(ref.stored)
             use += (
-                count.count_claim(get_field(template, "spec.spec")) if template else Counter({CLAIMS_KEY: 1})
+                count.count_claim(get_field(template, "spec.spec"))
+                if template
+                else Counter({QuotaKey.CLAIMS: 1})
             )
     use += count.count_pod(pods)
     return Counter({key: each * number for key, each in use.items()})

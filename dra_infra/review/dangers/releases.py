@@ -13,8 +13,7 @@ from dra_infra.catalog.charts import bare_version, chart_name_of, charts
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.platforms import chart_rules
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import is_marker
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.kubernetes.api import ObjectRef, group_of, is_placeholder
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import ProgramRelease
 from dra_infra.review.comparison import Comparison
@@ -80,7 +79,7 @@ def _find_driver_steps(
     ):
         return
     values = _values(new, chosen)
-    if is_marker(values.get("nameOverride")):
+    if is_placeholder(values.get("nameOverride")):
         return
     has_crds = any(
         ref.kind == "CustomResourceDefinition" and ref.name.endswith(f".{_CRD_GROUP}")
@@ -114,7 +113,7 @@ def _kernel_driver(release: ProgramRelease, chosen: ChosenRelease) -> str:
         return ""
     written = values.get("driver.version") if values.is_written("driver.version") else None
     if isinstance(written, str) and written:
-        return "" if is_marker(written) else written
+        return "" if is_placeholder(written) else written
     known = chosen.chart.versions.get(chosen.version)
     return known.kernel_driver if known else ""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.kubernetes.api import ObjectRef, group_of
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.program_objects import Program, get_field
 from dra_infra.review.changes import Change

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from dra_infra.kubernetes.api.metadata import ObjectRef, group_of
+from dra_infra.kubernetes.api import CLAIM_KINDS, ObjectRef, group_of
 from dra_infra.kubernetes.api.pod_security import ENFORCE, LEVELS, enforced_level
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
 from dra_infra.output.wording import join_words
 from dra_infra.program_objects import ProgramObject, get_field
 from dra_infra.review.comparison import Comparison

@@ -7,12 +7,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dra_infra.kubernetes.api.device_taints import DeviceTaintRule
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
-from dra_infra.kubernetes.scheduler.device_evictions import NO_EXECUTE, Eviction, find_evictions
-from dra_infra.kubernetes.scheduler.fleet import GATE
+from dra_infra.kubernetes.api import CLAIM_KINDS, DeviceTaintRule, ObjectRef, PodTemplate
+from dra_infra.kubernetes.scheduler import NO_EXECUTE, TAINT_RULES_GATE, Eviction, find_evictions
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.placement import Placement, WorkloadPlacement
 from dra_infra.program_objects import get_field
@@ -235,7 +231,7 @@ def _count_devices(owner: ObjectRef, placed: WorkloadPlacement | None, head: Pro
 
 def find_rules_that_evict(compared: Comparison) -> Iterator[Danger]:
     """`rule-evicts`, once for each rule that is new or changed and whose taint evicts pods of the snapshot."""
-    if not compared.head.release.enabled(GATE):
+    if not compared.head.release.enabled(TAINT_RULES_GATE):
         return
     pods, claims = (tuple(compared.running.of_kind(kind)) for kind in ("Pod", "ResourceClaim"))
     for ref, item in compared.head_index.objects.items():

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.device_class import (
+from dra_infra.kubernetes.api import (
     CELDeviceSelector,
     DeviceClass,
     DeviceClassSpec,
     DeviceSelector,
+    ObjectMeta,
 )
-from dra_infra.kubernetes.api.metadata import ObjectMeta
 from dra_infra.specs.node_plugin import daemon_set, rights
 from dra_infra.specs.node_plugin.checks import IMAGE, check_arguments, check_name
 from dra_infra.specs.node_plugin.daemon_set import Hardware, choose_hardware

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import Problem, ProblemsError
-from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api import mapping
 from dra_infra.kubernetes.api.pod_security import ENFORCE, MODES, PREFIX
 from dra_infra.specs.arguments import check_labels, check_namespace, is_output, shorten, wrong_type
 from dra_infra.specs.platform.values import Values

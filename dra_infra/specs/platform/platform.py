@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dra_infra.catalog.platforms import Platform, platforms
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.manifests import value_at
+from dra_infra.kubernetes.api import value_at
 from dra_infra.output.wording import nearest
 from dra_infra.specs.arguments import is_output, shorten, wrong_type
 from dra_infra.specs.node_plugin.plan import NodePluginPlan

@@ -16,7 +16,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.client.kinds import CLAIMS
 from dra_infra.client.kubeconfig import Account, User
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.plugin.api_server.client import Api as PluginApi
 from dra_infra.program.synth import synth_function
 from tests.e2e.attacks.conftest import Loot

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 import dra_infra as dra
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.program.synth import synth_function
 from tests.e2e.attacks.conftest import Loot
 from tools.cluster import Api, ApiError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tests.e2e.parity.gate_sets import ALL, gates_of
 from tests.e2e.platform.charts import TESTDATA, find_testdata
 from tools.cluster import Api

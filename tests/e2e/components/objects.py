@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from dra_infra.kubernetes.api.manifests import plain_text
+from dra_infra.kubernetes.api import plain_text
 from dra_infra.program_objects import SECRET, UNKNOWN
 from tools.cluster import Api, ApiError
 

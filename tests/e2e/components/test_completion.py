@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.kubernetes.apiserver.policies.completion import NotKnown, complete_pod, complete_workload
 from tests.draws import seeds
 from tools.cluster.api_server import api_server

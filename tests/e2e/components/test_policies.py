@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.advice.policies import Court, PolicySet
-from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME
+from dra_infra.kubernetes.api import POD_CLAIM_NAME
 from dra_infra.kubernetes.apiserver.policies import Decision, User
 from dra_infra.program.synth import synth_function
 from dra_infra.target import ClusterTarget

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
+from dra_infra.markers import SECRET
 from dra_infra.program.surroundings import SIGNATURE_KEY
 from dra_infra.program.synth import synth
 from tests.e2e.lab import Lab

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from dra_infra.kubernetes.scheduler.allocator.pools import Pool
+from dra_infra.kubernetes.scheduler.allocator import Pool
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import Case
 

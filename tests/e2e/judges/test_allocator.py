@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node, ResourceSlice
 from tests.e2e.judges.judge import Judge
 from tests.placing import place
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
+from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.cel_comparison import UNDECIDED, WRONG, compare
 from tests.e2e.parity.textproto import Message, read

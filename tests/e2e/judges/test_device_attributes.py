@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match
 from tests.e2e.judges.judge import Judge
 
 pytestmark = pytest.mark.e2e

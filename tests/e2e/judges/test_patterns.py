@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.pattern_generator import patterns
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, PodPart, WorkloadKind
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, PodPart, WorkloadKind
 from tests.e2e.components.objects import define
 from tests.e2e.kinds.schemas import (
     ANY,
@@ -31,7 +31,9 @@ from tools.workload_crds import Manifest
 
 pytestmark = pytest.mark.e2e
 
-KINDS = {"/".join(key): kind for key, kind in workload_kinds().kinds.items() if key not in BUILT_IN.kinds}
+KINDS = {
+    "/".join(key): kind for key, kind in workload_kinds().kinds.items() if key not in BUILT_IN_KINDS.kinds
+}
 """The kinds of other projects by group and name."""
 
 CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]

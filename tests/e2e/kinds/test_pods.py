@@ -19,8 +19,7 @@ from click.testing import CliRunner
 from dra_infra.catalog.train_jobs import with_runtime
 from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.cli.app import app
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.workload_kinds import PodTemplate
+from dra_infra.kubernetes.api import ObjectRef, PodTemplate
 from tests.e2e.kinds.shapes import (
     CLAIM_TEMPLATE,
     JOBSET_SHAPES,

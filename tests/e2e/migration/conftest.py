@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tools.cluster import Api, ControlPlane, NodeStandIn
 from tools.cluster.api_server import api_server
 

@@ -20,7 +20,7 @@ from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import AWAY, LABEL, Sides, all_on_plugin
 from dra_infra.cutover.steps import Step
 from dra_infra.documents.yaml import write_manifests
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.target import ClusterTarget
 from tests.unit.cutover.plans import OLD_KEY, PLUGIN, bare_pod, daemon_set, deployment, job, migrated, quota
 from tools.cluster import Api, ControlPlane, create_fleet

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.specs.metrics import alerts
 from dra_infra.target import ClusterTarget, Release
 from tests.e2e.monitoring.alert_cases import CASES, Case, to_input

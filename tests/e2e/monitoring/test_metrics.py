@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.target import ClusterTarget, Release
 from tests.e2e.monitoring.conftest import Tool
 from tests.e2e.monitoring.dashboards import ask, queries_of

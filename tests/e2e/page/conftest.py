@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Shortage
 from dra_infra.program_objects import ComponentRef, EngineMessage, NotSeen
 from dra_infra.review import Review, render_html, review

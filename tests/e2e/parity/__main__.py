@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tests.e2e.parity import report
 from tests.e2e.parity.differential import SEED, run
 from tests.e2e.parity.gate_sets import GATE_SETS

@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from dra_infra.kubernetes.api.limits import MAX_COST
-from dra_infra.kubernetes.cel.check import Checked, check_derived, check_expression
-from dra_infra.kubernetes.cel.environment import NEWEST, Environment
+from dra_infra.kubernetes.cel import Environment, check_derived, check_expression
+from dra_infra.kubernetes.cel.check import Checked
+from dra_infra.kubernetes.cel.environment import NEWEST
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.report import CEL_SECTION

@@ -12,12 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.versions import convert
-from dra_infra.kubernetes.apiserver.field_errors import ErrorKind, FieldError
+from dra_infra.kubernetes.api import Release, convert
+from dra_infra.kubernetes.apiserver import FieldError, Verdict, judge
+from dra_infra.kubernetes.apiserver.field_errors import ErrorKind
 from dra_infra.kubernetes.apiserver.metadata import GENERATED_SUFFIX
-from dra_infra.kubernetes.apiserver.verdict import Verdict, judge
-from dra_infra.kubernetes.cel.check import check_derived, check_expression
+from dra_infra.kubernetes.cel import check_derived, check_expression
 from dra_infra.target import ClusterTarget
 from tests.e2e.parity.cases import NO_ANSWER, Answer, Case, Object, Recorded
 from tests.e2e.parity.gate_sets import gates_of

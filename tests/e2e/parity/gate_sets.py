@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api import GATES
 
 DEFAULT, ALL, NONE = "default", "all", "none"
 GATE_SETS = (DEFAULT, ALL, NONE)

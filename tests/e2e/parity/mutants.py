@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from dra_infra.kubernetes.api.gates import GATES, SUPPORTED_MINORS
-from dra_infra.kubernetes.apiserver.rules import RULES
-from dra_infra.kubernetes.apiserver.verdict import Verdict
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.apiserver import RULES, Verdict
 from tests.e2e.parity.cases import Recorded, read_recorded
 from tests.e2e.parity.compare import STRICT, WARN, compare, judged
 from tests.e2e.parity.differential import RESULTS

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.apiserver.rules import RULES
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
+from dra_infra.kubernetes.apiserver import RULES
 from tests.e2e.parity.compare import accepted_details
 from tests.e2e.parity.differential import RESULTS
 from tests.e2e.parity.gate_sets import GATE_SETS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api import GATES
 from tests.e2e.parity.cases import PLAIN, Case, Object
 
 REQUIRED = "FieldValueRequired"

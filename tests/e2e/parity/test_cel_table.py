@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.environment import ADDITIONS, Environment
+from dra_infra.kubernetes.cel import Environment, check_expression
+from dra_infra.kubernetes.cel.environment import ADDITIONS
 from tests.e2e.parity.cel_calls import CALLS_OF_ONE, CALLS_OF_TWO, VALUES
 from tests.e2e.parity.cel_comparison import MINORS, UNDECIDED, Judges, compare, environments, run
 from tests.e2e.parity.cel_table import DEEP, EXPRESSIONS

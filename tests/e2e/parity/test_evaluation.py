@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.check import check_derived, check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression, derive_attribute
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import (
+    DeviceView,
+    Environment,
+    check_derived,
+    check_expression,
+    compile_expression,
+)
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, derive_attribute
 from tests.e2e.judges.judge import Judge
 from tests.e2e.parity.cel_comparison import keep_evaluations
 from tests.e2e.parity.cost_generator import CostGenerator

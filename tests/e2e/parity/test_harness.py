@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.rules import RULES
+from dra_infra.kubernetes.apiserver import RULES
 from tests.e2e.parity import bases, compare, generation
 from tests.e2e.parity.cases import NO_ANSWER, Answer, Case, Recorded
 from tests.e2e.parity.faults import positions

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tests.e2e.parity.compare import judged
 from tests.e2e.parity.differential import run
 from tests.e2e.parity.gate_sets import GATE_SETS

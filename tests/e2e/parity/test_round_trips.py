@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.decoding import VERSIONS, decode
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, VERSIONS, convert, decode
 from tests.e2e.parity.gate_sets import ALL
 from tests.e2e.parity.round_trips import round_trips
 from tests.e2e.parity.server import running

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.client.kubeconfig import find_account
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.plugin.api_server.client import Api as PluginApi
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.publishing.publisher import Publisher

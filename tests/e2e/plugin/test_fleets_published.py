@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api import GATES
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from tests.e2e.parity.gate_sets import ALL, DEFAULT
 from tests.e2e.plugin.conftest import make_node, plugin_api

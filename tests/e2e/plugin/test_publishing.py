@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.publishing.slice_writing import MANAGED_BY
 from tests.e2e.plugin.conftest import NODE, plugin_api
 from tests.unit.plugin.publishing import (

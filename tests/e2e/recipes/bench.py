@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from tests.e2e.platform import charts
 from tests.e2e.recipes.recipe import Recipe
 from tools.cluster import Api, ApiError, Manifest, NodeStandIn

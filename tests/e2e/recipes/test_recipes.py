@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 from tests.e2e.kinds.controllers import running_controllers

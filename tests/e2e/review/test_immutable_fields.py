@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.review.replacement import find_immutable_fields
 from dra_infra.target import ClusterTarget
 from tools.cluster import Api

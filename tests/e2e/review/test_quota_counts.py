@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, Quotas, count_claim, read_hard
+from dra_infra.kubernetes.apiserver import QuotaKey, Quotas, count_claim, read_hard
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE, ApiError
 
@@ -20,7 +20,7 @@ CLASS = "quota-counted"
 OTHER = "quota-other"
 EXTENDED = "example.com/quota-gpu"
 KEYS = (
-    CLAIMS_KEY,
+    QuotaKey.CLAIMS,
     f"{CLASS}.deviceclass.resource.k8s.io/devices",
     f"{OTHER}.deviceclass.resource.k8s.io/devices",
     f"requests.{EXTENDED}",
@@ -127,7 +127,7 @@ def test_claims_count_what_the_server_counts(api: Api, namespace: str, form: str
     spec = create_claim(api, namespace, FORMS[form])
     expected = count_claim(spec, {CLASS: EXTENDED}, bridged=True)
     quota = api.wait_until(
-        QUOTA, "team", lambda each: each["status"]["used"][CLAIMS_KEY] == "1", namespace=namespace
+        QUOTA, "team", lambda each: each["status"]["used"][QuotaKey.CLAIMS] == "1", namespace=namespace
     )
     used = {key: int(value) for key, value in quota["status"]["used"].items()}
     assert used == {key: expected[key] for key in KEYS}

@@ -9,14 +9,10 @@ from typing import Any, Final
 
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Outcome
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY, ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.pod_resources import node_amounts, pod_requests
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import AllocationResult, Node, Release, ResourceClaim
+from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY, ServedResources, node_amounts, pod_requests
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, Outcome
 from dra_infra.placement.placement import WorkloadPlacement
 from dra_infra.placement.running import Running
 from dra_infra.target import ClusterTarget
@@ -85,7 +81,7 @@ class Seen:
             state = state.with_allocation(each)
         claims = dict(self._open_claims(pod))
         if made is not None:
-            claims[CLAIM_ENTRY] = _claim(made["metadata"], made["spec"])
+            claims[EXTENDED_CLAIM_ENTRY] = _claim(made["metadata"], made["spec"])
         allocator = Allocator(self.release, self.fleet.slices, self.fleet.classes, state)
         return list(claims), allocator.allocate(self.node(node), list(claims.values()))
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.scheduler.allocator.identity import Failed
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY
+from dra_infra.kubernetes.api import Release
+from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY
+from dra_infra.kubernetes.scheduler.allocator import Failed
 from dra_infra.placement.placement import Reason
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
 from tests.e2e.scheduler.scenario import Scenario
@@ -136,7 +136,7 @@ def _compare_error(seen: Seen, reasons: Sequence[Reason], verdict: Verdict, pod:
 
 def _compare_allocation(seen: Seen, verdict: Verdict) -> Iterator[str]:
     """Hold `status.allocation` of each claim that got its devices now against ours."""
-    made = verdict.claims.get(CLAIM_ENTRY)
+    made = verdict.claims.get(EXTENDED_CLAIM_ENTRY)
     requests = made["spec"]["devices"]["requests"] if made else []
     if requests != (ours := seen.extended_requests(verdict.pod, verdict.node)):
         yield f"claim for extended resources asks for\n{requests}\nours for\n{ours}"

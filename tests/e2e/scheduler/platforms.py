@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api import Release
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.running import Running
 from tests.e2e.parity.differential import RESULTS

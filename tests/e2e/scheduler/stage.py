@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dra_infra.kubernetes.scheduler.extended_resources import CLAIM_ENTRY
+from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY
 from tests.e2e.scheduler.objects import (
     DRA,
     NAMESPACE,
@@ -215,7 +215,7 @@ class Stage:
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if extended:
             name = extended["resourceClaimName"]
-            found[CLAIM_ENTRY] = self.api.get(CLAIM, name, namespace=pod["metadata"]["namespace"])
+            found[EXTENDED_CLAIM_ENTRY] = self.api.get(CLAIM, name, namespace=pod["metadata"]["namespace"])
         return found
 
     def _ensure_namespace(self, name: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.catalog.fleet_files import gather_fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.scheduler import Taken
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import Report, compare
 from tests.e2e.scheduler.objects import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from dra_infra.kubernetes.apiserver.admission import CLAIMS_KEY, count_claim
+from dra_infra.kubernetes.apiserver import QuotaKey, count_claim
 from tests.e2e.scheduler.objects import NAMESPACE
 from tests.e2e.scheduler.scenario import Scenario
 from tools.cluster import Manifest
@@ -142,7 +142,7 @@ def _draw_quota(scenario: Scenario, workloads: Sequence[Submitted], nodes: int, 
                 made += count_claim(specs["ResourceClaimTemplate", name], {}, bridged=False)
         number = nodes if each.pods is None else each.pods
         taken += Counter({key: number * amount for key, amount in made.items()})
-    keys = [key for key in sorted(taken) if key in ("pods", CLAIMS_KEY) or key.endswith(OF_CLASS)]
+    keys = [key for key in sorted(taken) if key in ("pods", QuotaKey.CLAIMS) or key.endswith(OF_CLASS)]
     hard = {
         key: str(max(taken[key] + random.choice((-1, 0, 0, 0, 1, 5)), 0))
         for key in random.sample(keys, random.randint(1, min(len(keys), 2)))

@@ -10,8 +10,7 @@ from dra_infra.advice.objects import advise
 from dra_infra.advice.references import KnownObjects, advise_pods
 from dra_infra.catalog.drivers import read_pins
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from dra_infra.kubernetes.api import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from dra_infra.target import ClusterTarget
 
 RELEASE = ClusterTarget(kubernetes="1.37").releases[0]

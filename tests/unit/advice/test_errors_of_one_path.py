@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.advice.objects import validate
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.target import ClusterTarget
 
 API = "resource.k8s.io/v1"

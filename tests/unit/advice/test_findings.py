@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dra_infra.advice.findings import clauses, guarded_clause, show
 from dra_infra.advice.problems import explain_refusal
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import check_expression
 
 MEMORY = 'device.capacity["gpu.nvidia.com"].memory'
 

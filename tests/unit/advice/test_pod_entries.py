@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dra_infra.advice.program import check_program
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.program_objects import Program, ProgramObject
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from dra_infra.advice.program import check_program
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN, DeviceClass
 from dra_infra.program_objects import Program, ProgramObject
 
 CLASS: dict[str, Any] = {

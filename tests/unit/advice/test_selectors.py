@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
+from dra_infra.markers import SECRET
 
 GPU = 'device.attributes["gpu.nvidia.com"]'
 OWN = 'device.driver == "gpu.nvidia.com"'

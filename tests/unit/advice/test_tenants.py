@@ -7,7 +7,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.objects import check_objects
 from dra_infra.advice.program import check_program
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.program.synth import synth_function
 
 ENFORCE = "pod-security.kubernetes.io/enforce"

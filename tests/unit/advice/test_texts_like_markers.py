@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from dra_infra.advice.objects import validate
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
+from dra_infra.markers import SECRET, Secret
 
 CLASS = "gpu.nvidia.com"
 CLAIM: dict[str, Any] = {
@@ -155,9 +156,9 @@ VALUES = [each for each in PLACES if not isinstance(each[-1], tuple)]
 ACCEPTED = {problem.code for problem in validate(OBJECTS)}
 
 
-@pytest.mark.parametrize("marker", [UNKNOWN, SECRET, Marker("x[secret]y", "secret")], ids=repr)
+@pytest.mark.parametrize("marker", [UNKNOWN, SECRET, Secret("x[secret]y")], ids=repr)
 @pytest.mark.parametrize("at", VALUES, ids=str)
-def test_a_marker_breaks_no_rule_wherever_it_stands(at: tuple[Any, ...], marker: Marker):
+def test_a_marker_breaks_no_rule_wherever_it_stands(at: tuple[Any, ...], marker: Placeholder):
     errors = {each.code for each in judged([(at, marker)]) if each.severity == "error"}
     assert errors <= ACCEPTED
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from dra_infra.advice.reach import advance, contradicts, everything
 from dra_infra.advice.study import study
 from dra_infra.catalog.drivers import read_pins
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch
 
 A = 'device.attributes["gpu.nvidia.com"]'
 S = 'device.attributes["resource.kubernetes.io"]'

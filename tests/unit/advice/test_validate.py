@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.advice.objects import validate
 from dra_infra.advice.problems import problem_of
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.target import ClusterTarget
 
 NEWEST = ClusterTarget(kubernetes="1.37")

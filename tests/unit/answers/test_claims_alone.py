@@ -12,7 +12,8 @@ from dra_infra.answers.explaining import explain
 from dra_infra.answers.scene import Scene
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import snapshot_of
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import NodeTaint
 from dra_infra.placement.running import Running
 from tests.unit.answers.objects import API, FLEET, a_program, a_template
 

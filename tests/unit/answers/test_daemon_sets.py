@@ -8,7 +8,8 @@ from typing import Any
 from dra_infra.answers.explaining import explain
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.simulating import simulate
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node
 from tests.unit.answers.objects import a_class, a_program, a_template
 
 CORDONED = Fleet(name="empty", nodes=(Node(name="n0", allocatable={"cpu": "4"}, unschedulable=True),))

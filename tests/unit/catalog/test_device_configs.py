@@ -17,7 +17,7 @@ from dra_infra.catalog.device_configs import (
 from dra_infra.catalog.driver_gates import gates_of
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api import Quantity
 
 NVIDIA = "gpu.nvidia.com"
 LINES = [(name, line) for name in read_data("device_configs.yaml") for line in drivers()[name].by_line]

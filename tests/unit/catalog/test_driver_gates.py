@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from dra_infra.catalog.charts import charts
 from dra_infra.catalog.driver_gates import check_gates, driver_needs, gate_rules_of, gate_states, gates_of
 from dra_infra.catalog.drivers import drivers
-from dra_infra.kubernetes.api.gates import GATES
+from dra_infra.kubernetes.api import GATES
 
 LINES = list(drivers()["gpu.nvidia.com"].by_line)
 

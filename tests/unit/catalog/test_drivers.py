@@ -5,9 +5,9 @@ import pytest
 from dra_infra.catalog.drivers import drivers, newest, read_pins
 from dra_infra.catalog.vocabulary import mig_profiles, misnomers, product_memory
 from dra_infra.errors import InvalidSpecError
+from dra_infra.kubernetes.api import Semver
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain, split_qualified_name
-from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import check_expression
 
 GPU = "gpu.nvidia.com"
 RELEASES = [release for driver in drivers().values() for release in driver.releases]

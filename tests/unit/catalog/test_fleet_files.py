@@ -7,7 +7,7 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.scheduler.fleet import NodeTaint
+from dra_infra.kubernetes.api import NodeTaint
 
 NODE = {
     "apiVersion": "v1",

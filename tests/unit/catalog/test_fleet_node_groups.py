@@ -8,7 +8,7 @@ from dra_infra.catalog.driver_gates import gate_states
 from dra_infra.catalog.driver_settings import DECIDING_GATES
 from dra_infra.catalog.drivers import drivers
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.scheduler.fleet import NodeTaint
+from dra_infra.kubernetes.api import NodeTaint
 
 GROUP = """
 nodeGroups:

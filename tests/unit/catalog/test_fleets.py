@@ -15,8 +15,8 @@ from dra_infra.catalog.gpus import systems
 from dra_infra.catalog.machines import node_kinds
 from dra_infra.catalog.records import fleet_kinds, fleet_names, gpu_products
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.api import Quantity
+from dra_infra.kubernetes.cel import check_expression
 
 NAMES = [
     "a10",

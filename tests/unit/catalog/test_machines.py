@@ -20,8 +20,8 @@ from dra_infra.catalog.machines import (
 )
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.errors import FleetError
+from dra_infra.kubernetes.api import Quantity
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
-from dra_infra.kubernetes.api.quantity import Quantity
 from dra_infra.target import ClusterTarget
 from tests.placing import place
 

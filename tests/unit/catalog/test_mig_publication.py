@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.mig import mig_profiles_of, placements_of
-from dra_infra.kubernetes.api.quantity import Quantity
+from dra_infra.kubernetes.api import Quantity
 
 A100 = "NVIDIA A100-SXM4-40GB"
 H100 = "NVIDIA H100 80GB HBM3"

@@ -9,7 +9,8 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.fleets import load_node
 from dra_infra.catalog.node_pools import price_pools, read_prices
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.scheduler.fleet import Billing, NodeTaint
+from dra_infra.fleet import Billing
+from dra_infra.kubernetes.api import NodeTaint
 
 POOLS = """
 pools:

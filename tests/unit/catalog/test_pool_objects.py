@@ -9,7 +9,7 @@ import yaml
 from dra_infra.catalog import load_fleet, load_snapshot
 from dra_infra.catalog.pool_objects import MOST_OF_ALL, WITHOUT_LIMIT
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.scheduler.fleet import NodeTaint
+from dra_infra.kubernetes.api import NodeTaint
 
 KARPENTER = {
     "apiVersion": "karpenter.sh/v1",

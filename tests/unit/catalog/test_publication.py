@@ -9,9 +9,8 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.records import fleet_kinds
+from dra_infra.kubernetes.api import Quantity, Semver
 from dra_infra.kubernetes.api.names import is_dns_label, is_dns_subdomain, split_qualified_name
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.semver import Semver
 
 GPU = "gpu.nvidia.com"
 LINES = list(drivers()[GPU].by_line)

@@ -7,7 +7,7 @@ import pytest
 from dra_infra.catalog.snapshots import load_snapshot
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.api.manifests import holds_marker, is_marker
+from dra_infra.kubernetes.api import holds_placeholder, is_placeholder
 
 NODE = {
     "apiVersion": "v1",
@@ -63,14 +63,14 @@ def test_values_of_secrets_do_not_get_in():
     assert "aHVudGVyMg" not in repr(snapshot.objects)
     (found,) = snapshot.objects
     assert found["metadata"]["name"] == "s"
-    assert [is_marker(found["data"]), is_marker(found["stringData"])] == [True, True]
+    assert [is_placeholder(found["data"]), is_placeholder(found["stringData"])] == [True, True]
 
 
 def test_texts_like_markers_are_ordinary_texts_outside_of_secrets():
     quota = {**QUOTA, "metadata": {"name": "[secret]", "namespace": "[unknown]"}}
     (found,) = load_snapshot([write_manifests([NODE, quota])]).objects
     assert found == quota
-    assert not holds_marker(found)
+    assert not holds_placeholder(found)
 
 
 def test_a_snapshot_without_nodes_is_one_all_the_same():

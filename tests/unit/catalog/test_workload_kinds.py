@@ -6,8 +6,7 @@ import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates, read_workload_kinds, workload_kinds
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.api.manifests import UNKNOWN
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, UNKNOWN
 
 POD = {"spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]}}
 BARE = POD["spec"]
@@ -143,7 +142,7 @@ def test_the_pods_of_other_projects_kinds_are_counted(
 
 
 def test_kinds_of_kubernetes_stay_beside_those_of_others():
-    assert set(BUILT_IN.kinds) < set(workload_kinds().kinds)
+    assert set(BUILT_IN_KINDS.kinds) < set(workload_kinds().kinds)
     volcano, own = workload_kinds().kinds["batch.volcano.sh", "Job"], workload_kinds().kinds["batch", "Job"]
     assert (volcano.gang, own.gang) == ((), None)
 

@@ -15,7 +15,7 @@ from dra_infra.cli.app import app
 from dra_infra.cli.catalog_sections import SECTIONS
 from dra_infra.cli.cluster import FORMS
 from dra_infra.cli.validate import RENDERERS
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from tests.contract.command_reference import commands
 from tests.warm_commands import warm
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from dra_infra.cli import drain as command
 from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
-from dra_infra.kubernetes.scheduler.device_evictions import Eviction
+from dra_infra.kubernetes.scheduler import Eviction
 
 
 def a_pod(name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dra_infra.cli.init import nearest_name, project_name
 from dra_infra.cli.init_project import write_whole
 from dra_infra.cli.written_files import Folder
 from dra_infra.errors import ProblemsError, ScaffoldError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.testing import synth
 from tests.warm_commands import warm
 

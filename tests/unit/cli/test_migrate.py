@@ -20,7 +20,7 @@ from dra_infra import __version__
 from dra_infra.catalog import load_fleet
 from dra_infra.cli.written_files import Folder
 from dra_infra.documents.yaml import read_manifests
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.process import EXIT_INTERRUPTED
 from tests.contract.documents import ROOT
 from tests.warm_commands import warm

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dra_infra.documents.yaml import read_manifests
-from dra_infra.kubernetes.api.manifests import SECRET
+from dra_infra.markers import SECRET
 from dra_infra.program.program_yaml import write_objects
 from dra_infra.program_objects import ProgramObject
 

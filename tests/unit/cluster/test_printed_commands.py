@@ -13,7 +13,7 @@ from dra_infra.cli import drain
 from dra_infra.cluster import draining
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.evidence import KINDS
-from dra_infra.kubernetes.scheduler.device_evictions import Eviction
+from dra_infra.kubernetes.scheduler import Eviction
 from tests.unit.cluster.samples import pod
 from tests.unit.cluster.test_doctor import CASES
 

@@ -11,7 +11,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.components.report import judged_at_end
-from dra_infra.kubernetes.api.manifests import is_marker
+from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import UNKNOWN, ComponentRef, Program, ProgramObject
 
@@ -77,7 +77,7 @@ def test_a_test_reads_the_plain_name():
             dra.testing.object_name(later)
 
     program = run(body)
-    assert seen == [next(each.ref.name for each in program.objects if not is_marker(each.ref.name))]
+    assert seen == [next(each.ref.name for each in program.objects if not is_placeholder(each.ref.name))]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_name_is_known_after_up_when_the_class_is():
         assert isinstance(template.object_name, pulumi.Output)
 
     template = only(run(body), "ResourceClaimTemplate")
-    assert is_marker(template.ref.name)
+    assert is_placeholder(template.ref.name)
     assert re.fullmatch(r"\[unknown] \(t [0-9a-f]{8}\)", template.ref.name)
     request = template.manifest["spec"]["spec"]["devices"]["requests"][0]
     assert request["exactly"] == {"deviceClassName": UNKNOWN, "count": 1}

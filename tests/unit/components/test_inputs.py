@@ -13,7 +13,8 @@ from pulumi.runtime import rpc
 import dra_infra as dra
 from dra_infra.components.component import Component
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import Marker, is_marker, plain_text
+from dra_infra.kubernetes.api import Placeholder, is_placeholder, plain_text
+from dra_infra.markers import marker_kind
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program_objects import UNKNOWN
 from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run, unknown
@@ -57,7 +58,7 @@ def test_arguments_that_are_inputs_may_be_outputs(row: str, argument: str, known
         # A claim or class whose name is not known has a text that stands for it, by which others name it.
         kinds = ":DeviceClass", ":ResourceClaim", ":ResourceClaimTemplate"
         has_stand_in = field == "name" and child.type.endswith(kinds)
-        unknown_text = Marker(f"{plain_text(UNKNOWN)} (it)", "unknown") if has_stand_in else UNKNOWN
+        unknown_text = Placeholder(f"{plain_text(UNKNOWN)} (it)") if has_stand_in else UNKNOWN
         assert said == (SAMPLES.get(argument, "x") if known else unknown_text)
 
 
@@ -85,8 +86,8 @@ def test_a_class_that_is_not_known_yet_makes_a_name_that_is_not_known_yet(row: s
     assert [str(each) for each in program.problems] == []
     (child,) = seen.children
     name = fields_to_plain(child.object)["metadata"]["name"]
-    assert is_marker(name)
-    assert name.kind == "unknown"
+    assert is_placeholder(name)
+    assert marker_kind(name) == "unknown"
 
 
 WRONG = "Hush, not OK"

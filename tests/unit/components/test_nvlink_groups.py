@@ -16,7 +16,7 @@ from dra_infra.advice.objects import validate
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.gpus import systems
 from dra_infra.components.known_outputs import text_of
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import UNKNOWN, Program
 from dra_infra.specs.compute_domains import channel_template, check_template_names

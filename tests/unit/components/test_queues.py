@@ -10,7 +10,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.advice.queues import advise_queued
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.program.synth import synth_function
 from tests.growth import takes_linear_time
 from tests.unit.components.family import run

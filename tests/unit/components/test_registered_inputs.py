@@ -10,8 +10,9 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 import dra_infra as dra
+from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.surroundings import fields_to_plain
-from dra_infra.program_objects import SECRET, is_marker
+from dra_infra.program_objects import SECRET
 from tests.unit.components.family import FAMILY, registered, run
 
 
@@ -75,7 +76,7 @@ def test_a_secret_stays_one_and_takes_nothing_else_with_it():
     )
 
     assert inputs == {"deviceClass": "gpu.nvidia.com", "count": SECRET, "namespace": "ml"}
-    assert is_marker(inputs["count"])
+    assert is_placeholder(inputs["count"])
 
 
 def test_an_argument_of_a_wrong_type_is_left_out_and_the_others_stay():

@@ -10,8 +10,8 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.plan import Phase, Plan, make_plan
 from dra_infra.cutover.sides import Sides, all_on_plugin
 from dra_infra.cutover.steps import Step
-from dra_infra.kubernetes.api.workload_kinds import WorkloadKinds
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import WorkloadKinds
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings

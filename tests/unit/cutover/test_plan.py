@@ -18,9 +18,9 @@ from dra_infra.cutover.plan import Plan, make_plan
 from dra_infra.cutover.rollouts import _OF_ARGO, foresee_rollouts
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.cutover.texts import write_lines
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Fleet, NodeTaint
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import NodeTaint, ObjectRef
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.target import ClusterTarget
 from tests.placing import ask
 from tests.unit.cutover.plans import (

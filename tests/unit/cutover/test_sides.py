@@ -13,8 +13,9 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.sides import GPU_DRIVER, LABEL, Sides, all_on_plugin, as_it_is
 from dra_infra.errors import FleetError
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.node_filters import NodeFilter
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node
+from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from tests.unit.cutover.plans import PLUGIN, commands, daemon_set, deployment, moves, plan
 

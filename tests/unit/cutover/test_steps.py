@@ -13,7 +13,7 @@ from dra_infra.advice.objects import reference_to
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.steps import Move, back_from_move, how_it_moves, move
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from tests.unit.cutover.plans import commands, deployment, job
 
 

@@ -7,19 +7,17 @@ from typing import Any
 
 from dra_infra.explanation.explain import explain
 from dra_infra.explanation.node_reasons import NodeReason, explain_node
-from dra_infra.explanation.question import AskedClaim, Holder, Inventory, Question
+from dra_infra.explanation.question import AskedClaim, Holder, Question
 from dra_infra.explanation.records import Explanation
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api import AllocationResult, DeviceClass, ObjectRef, ResourceClaim, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import Allocator
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of, state_of
 from tests.unit.kubernetes.scheduler.allocator.cases import Case, make_case
 
 
-def cluster_of(case: Case) -> Inventory:
+def cluster_of(case: Case) -> Allocator:
     """The cluster of a case."""
-    return Inventory.of(
+    return Allocator(
         case.variant,
         [ResourceSlice.from_manifest(each) for each in case.slices],
         [DeviceClass.from_manifest(each) for each in case.classes],

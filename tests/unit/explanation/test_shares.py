@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.explanation.shares import largest_share, refuse_share
-from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_slice import DeviceCapacity
+from dra_infra.kubernetes.api import DeviceCapacity, Release, nanos
 from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
 
 VARIANT = choose_variant(Release(minor="1.37", gates=frozenset({"DRAConsumableCapacity"})))

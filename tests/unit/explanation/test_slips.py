@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.explanation.slips import Names, find_slips
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
+from dra_infra.kubernetes.api import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import published_devices
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice
 

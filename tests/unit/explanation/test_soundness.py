@@ -9,8 +9,7 @@ import pytest
 from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import read_requests
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
 from tests import draws
 from tests.unit.explanation.asked import claims_of, cluster_of
 from tests.unit.kubernetes.scheduler.allocator.answers import node_of
@@ -41,7 +40,7 @@ def test_a_shortage_is_only_told_where_the_allocator_finds_nothing(minor):
             if told := find_shortages(cluster, checks, claims, requests):
                 seen += 1
                 free = cluster.with_state(AllocatedState())
-                outcome = free.allocator.allocate(node, claims, declared=declared)
+                outcome = free.allocate(node, claims, declared=declared)
                 assert not isinstance(outcome, Allocated), (seed, told)
     assert seen > CASES // 10
 
@@ -56,7 +55,7 @@ def test_every_refusal_has_a_reason(minor):
         claims = claims_of(case)
         for manifest in case.nodes:
             node = node_of(manifest)
-            outcome = cluster.allocator.allocate(node, claims)
+            outcome = cluster.allocate(node, claims)
             if not isinstance(outcome, Allocated):
                 found = explain_node(cluster, node, claims)
                 assert found.text.format(best=found.best)

@@ -11,8 +11,7 @@ from dra_infra.explanation.edit_selectors import yaml_text
 from dra_infra.explanation.explain import explain
 from dra_infra.explanation.records import Explanation, Suggestion
 from dra_infra.explanation.suggesting import Suggesting
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError, Failed
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
 from tests import draws
 from tests.unit.explanation.asked import a_holder, answer, question_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
@@ -194,9 +193,7 @@ def test_every_edit_fits_when_the_allocator_is_asked_again(minor, monkeypatch):
             for edit in edits:
                 changed = edit.apply(changed)
             node = next(each for each in changed.nodes if each.name == self.found[-1][1].node)
-            outcome = changed.cluster.allocator.allocate(
-                node, changed.asked, declared=changed.declared_by(node)
-            )
+            outcome = changed.cluster.allocate(node, changed.asked, declared=changed.declared_by(node))
             assert isinstance(outcome, Allocated)
             proven.append(edits)
         return fits
@@ -217,7 +214,7 @@ def test_verdict_and_proof_are_the_allocators(minor):
         question = question_of(case)
         try:
             outcomes = [
-                question.cluster.allocator.allocate(node, question.asked, declared=question.declared_by(node))
+                question.cluster.allocate(node, question.asked, declared=question.declared_by(node))
                 for node in question.nodes
             ]
         except AllocationError:
@@ -227,7 +224,7 @@ def test_verdict_and_proof_are_the_allocators(minor):
         fits = any(isinstance(each, Allocated) for each in outcomes) and not ended
         assert found.verdict == ("fits" if fits else "does-not-fit")
         if found.proof:
-            free = question.cluster.with_state(AllocatedState()).allocator
+            free = question.cluster.with_state(AllocatedState())
             for node in question.nodes:
                 outcome = free.allocate(node, question.asked, declared=question.declared_by(node))
                 assert not isinstance(outcome, Allocated), (seed, found.proof)

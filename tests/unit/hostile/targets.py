@@ -46,12 +46,12 @@ from dra_infra.cutover.sides import as_it_is
 from dra_infra.cutover.texts import write_lines
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.errors import ProblemsError
+from dra_infra.fleet import Fleet
 from dra_infra.forge.comments import keep_one
 from dra_infra.forge.destinations import Destination
 from dra_infra.forge.forges import HEADERS, GitHub, GitLab
 from dra_infra.forge.messages import Mask, Message
 from dra_infra.forge.session import Session as ForgeSession
-from dra_infra.kubernetes.scheduler.fleet import Fleet
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.placement.running import Running

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.workload_kinds import show_steps
+from dra_infra.kubernetes.api import show_steps
 from dra_infra.migration.chart_values import migrate_values
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects

@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.catalog.vocabulary import read_data
 from dra_infra.catalog.workload_kinds import workload_kinds
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN
+from dra_infra.kubernetes.api import BUILT_IN_KINDS
 from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
@@ -208,7 +208,7 @@ def test_each_of_two_operators_of_one_kind_is_named_for_its_version():
 
 
 def test_every_kind_of_another_project_is_in_the_table_with_a_source():
-    own = set(BUILT_IN.kinds)
+    own = set(BUILT_IN_KINDS.kinds)
     listed = {
         tuple(key.split("/")) for row in ROWS for name in ("kinds", "always") for key in row.get(name, ())
     }

@@ -13,9 +13,9 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import machines, products_by_label
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.catalog.vocabulary import product_names
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
+from dra_infra.kubernetes.api import matches_node_selector
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.migration.estate import migrate_objects

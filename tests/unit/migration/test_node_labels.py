@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH, compile_expression
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import DeviceAttribute, Node, matches_node_selector
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import MATCH, NO_MATCH
 from dra_infra.migration.node_labels import Meaning, Requirement, any_of, read_requirements
 
 MACHINES = (

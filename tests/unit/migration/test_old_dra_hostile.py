@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
+from dra_infra.markers import SECRET
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from tests.unit.migration.old_dra_cases import cases, objects_after
 

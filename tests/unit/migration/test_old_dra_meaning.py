@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import Device
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, NoMatch, compile_expression
+from dra_infra.kubernetes.api import Device, Quantity
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Match, NoMatch
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.old_dra.objects import Remarks
 from dra_infra.migration.old_dra.selectors import migrate_selector

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dra_infra.errors import ProblemsError
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import Node
 from dra_infra.migration.bridge import bridge_classes
 from dra_infra.migration.device_plugin import (
     DevicePlugin,

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node
 from dra_infra.migration.device_plugin import DevicePlugin, read_plugin_config
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings

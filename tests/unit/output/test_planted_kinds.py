@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import SECRET
+from dra_infra.markers import SECRET
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask
 from tests.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Kind, claim, filled

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import SECRET
+from dra_infra.markers import SECRET
 from dra_infra.output.secret_commands import COMMANDS, ITEM, Command
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_forms import FORMS, Form

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET, Marker
+from dra_infra.markers import CHANGED_SECRET, SECRET, Secret
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_names import is_secret_name
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
@@ -295,7 +295,7 @@ def test_secrets_that_change_are_told_apart_from_those_that_stay_in_one_text():
     mask = SecretMask()
     old = {"f": "a: 1\npassword: hunter2\ntoken: abcdefgh1\n"}
     new = {"f": "a: 2\npassword: hunter2\ntoken: abcdefgh2\n"}
-    shown = Marker("a: 2\npassword: [secret]\ntoken: [secret] (changed)\n", "secret")
+    shown = Secret("a: 2\npassword: [secret]\ntoken: [secret] (changed)\n")
     assert mask.values(new, old) == {"f": shown}
 
 

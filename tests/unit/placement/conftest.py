@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node, NodeTaint, ObjectRef, ResourceSlice
 from tests.placing import place
 
 DRIVER = "gpu.example.com"

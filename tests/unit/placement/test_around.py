@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
-from dra_infra.kubernetes.scheduler.pod_shapes import read_shape
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import Taken, read_shape
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.target import ClusterTarget
 from tests.placing import ask, place

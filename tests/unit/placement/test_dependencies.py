@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.cel.evaluate import compile_expression
+from dra_infra.kubernetes.cel import compile_expression, find_dependencies
 
 D = "device.attributes['gpu.example.com']"
 C = "device.capacity['gpu.example.com']"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.target import ClusterTarget
 from tests.placing import place
 

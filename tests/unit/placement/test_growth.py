@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.node_pools import price_pools
-from dra_infra.kubernetes.scheduler.fleet import Billing, Fleet, NodePool, SharedLimit
+from dra_infra.fleet import Billing, Fleet, NodePool, SharedLimit
 from dra_infra.placement import growth as searching
 from dra_infra.placement.growth import find_growth, place_within_limits
 from tests.placing import ask, place

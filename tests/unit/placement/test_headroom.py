@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.headroom import find_room, probes_of
@@ -79,7 +79,7 @@ def test_devices_of_all_nodes_are_counted_once(build):
         build.a_slice("pool", [build.a_device(f"d{index}") for index in range(3)], allNodes=True),
         nodes=[build.a_node("a"), build.a_node("b")],
     )
-    from dra_infra.kubernetes.api.device_class import DeviceClass
+    from dra_infra.kubernetes.api import DeviceClass
 
     fleet = type(fleet)(
         name="f",

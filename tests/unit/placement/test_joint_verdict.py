@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodePool
+from dra_infra.fleet import Fleet, NodePool
+from dra_infra.kubernetes.api import Node
 from dra_infra.placement import fillings, orders
 from tests.placing import place
 

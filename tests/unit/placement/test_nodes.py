@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.label_selectors import matches_node_selector
-from dra_infra.kubernetes.scheduler.fleet import Node
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests, show_amount
+from dra_infra.kubernetes.api import Node, matches_node_selector
+from dra_infra.kubernetes.scheduler import pod_requests, show_amount
 
 
 def on(build, node, **pod):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.placement.what_if import scale
 from dra_infra.target import ClusterTarget
 from tests.placing import place

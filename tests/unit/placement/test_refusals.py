@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.catalog.workload_kinds import find_pod_templates
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.kubernetes.scheduler.unmodelled import find_unmodelled
+from dra_infra.kubernetes.apiserver import PodAdmission
+from dra_infra.kubernetes.scheduler import find_unmodelled
 from dra_infra.placement.scheduling import place_claim
 from dra_infra.program_objects import SECRET, UNKNOWN
 from tests.placing import ask, place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api import DeviceClass
 from dra_infra.placement.placement import DeviceChoice
 from tests.placing import place
 

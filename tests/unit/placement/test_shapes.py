@@ -9,9 +9,8 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import ObjectRef, ResourceSlice
 from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.demand import Demand, read_demand

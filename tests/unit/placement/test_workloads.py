@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.scheduler import Taken
 from tests.placing import place
 
 

@@ -10,7 +10,7 @@ import pynvml
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.catalog.mig import MigProfile, mig_profiles_of, placements_of
 from dra_infra.catalog.records import fleet_kinds, gpu_products
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from tests.unit.plugin.fake_nvml import FakeGpu, FakeMig, FakeNvml, FakeProfile
 
 _SUFFIXES = {"": "", "+me": "_REV1", "+gfx": "_GFX", "-me": "_NO_ME", "+me.all": "_ALL_ME"}

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.kubernetes.api import (
     Counter,
     CounterSet,
     Device,
     DeviceAttribute,
     DeviceCounterConsumption,
+    DeviceTaint,
 )
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.claims import Claim, Edits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.claims import Claim, Edits
 from dra_infra.plugin.command.self_test import _count

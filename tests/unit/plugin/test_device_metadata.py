@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.cdi import CdiFolder
 from dra_infra.plugin.checkpoint import Checkpoint

@@ -14,7 +14,7 @@ from dra_infra.catalog.gpu_publication import is_estimated
 from dra_infra.catalog.mig import mig_products, mig_profiles_of
 from dra_infra.catalog.records import fleet_kinds, gpu_products
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_gpus import find_gpus, version
 from dra_infra.plugin.back_ends.nvml_library import Nvml

@@ -49,7 +49,9 @@ def test_the_test_of_the_page_passes_and_fails_for_a_driver_that_forgets(modules
     outcomes = {}
     for name, driver in {
         "good": code,
-        "counting": code.replace("SERIAL_PORT={path}", "SERIAL_PORT={path}:{__import__('time').monotonic_ns()}"),
+        "counting": code.replace(
+            "SERIAL_PORT={path}", "SERIAL_PORT={path}:{__import__('time').monotonic_ns()}"
+        ),
     }.items():
         (modules / "serial_ports.py").write_text(driver)
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_serial_ports.py"]

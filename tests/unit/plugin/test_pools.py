@@ -6,10 +6,16 @@ from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
-from dra_infra.kubernetes.api.gates import GATES, Release
-from dra_infra.kubernetes.api.resource_slice import CounterSet, Device, DeviceAttribute, ResourceSlice
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.api import (
+    GATES,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceTaint,
+    Release,
+    ResourceSlice,
+)
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.publishing.pools import lay_out
 from tests.unit.catalog.test_publication import PLAIN, SET

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
+from dra_infra.kubernetes.api import DeviceTaint
 from dra_infra.plugin.publishing.publisher import Publisher
 from tests.unit.plugin.api_server import ApiServer, RefusalError, serving
 from tests.unit.plugin.publishing import (

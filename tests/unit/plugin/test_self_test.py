@@ -15,7 +15,7 @@ import pytest
 
 from dra_infra.client.kinds import Kind
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.command import back_end_loading
 from dra_infra.plugin.command.checks import (

@@ -10,7 +10,7 @@ import pytest
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.catalog.records import fleet_kinds
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from dra_infra.plugin.back_ends.sim_edits import edits_of
 from dra_infra.plugin.back_ends.sim_node import simulate_node

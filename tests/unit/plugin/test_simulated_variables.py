@@ -10,7 +10,7 @@ import pytest
 
 from dra_infra.catalog.fleets import load_fleet
 from dra_infra.errors import PluginError
-from dra_infra.kubernetes.scheduler.fleet import Fleet
+from dra_infra.fleet import Fleet
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from dra_infra.plugin.claims import Claim, ClaimDevice
 from tests.unit.plugin.faults import claim_of, codes, uid_of

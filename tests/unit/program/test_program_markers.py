@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.errors import ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN, Marker
+from dra_infra.kubernetes.api import UNKNOWN, Placeholder
+from dra_infra.markers import SECRET, Secret
 from dra_infra.program.program_json import program_from_json, program_to_json, write_json
 from dra_infra.program_objects import Program, ProgramObject, ProgramRelease
 
 URN = "urn:pulumi:dev::app::kubernetes:core/v1:ConfigMap::c"
 LIKE_MARKERS = ["[unknown]", "[secret]", "x[secret]y", "[secret] (changed)"]
-WITHIN = [UNKNOWN, SECRET, Marker("x[secret]y", "secret"), Marker("[unknown]-0", "unknown")]
+WITHIN = [UNKNOWN, SECRET, Secret("x[secret]y"), Placeholder("[unknown]-0")]
 TEXTS = st.sampled_from(LIKE_MARKERS) | st.text(max_size=6)
 KEYS = st.sampled_from([*LIKE_MARKERS, "0", "manifest", "markers"]) | st.text(max_size=3)
 VALUES = st.recursive(
@@ -37,7 +38,7 @@ def a_program(manifest: Any, values: Any, field: Any) -> Program:
 def typed(value: Any) -> Any:
     """*value* with the type of each text beside it: `==` of containers would do, and would not show where they differ."""
     if isinstance(value, str):
-        return (type(value).__name__, getattr(value, "kind", ""), value[:])
+        return (type(value).__name__, value[:])
     if isinstance(value, dict):
         return {key: typed(item) for key, item in value.items()}
     return [*map(typed, value)] if isinstance(value, list) else value

@@ -11,7 +11,7 @@ import pytest
 
 from dra_infra.catalog import load_fleet
 from dra_infra.errors import ProgramError
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api import DeviceClass
 from dra_infra.output.secrets import SecretMask
 from dra_infra.program.isolated import RunningSynth
 from dra_infra.program.program_json import program_from_json, program_to_json, write_json

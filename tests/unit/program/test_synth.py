@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.errors import Place, ProgramError
-from dra_infra.kubernetes.api.manifests import Marker
+from dra_infra.markers import Secret
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import SECRET, UNKNOWN, Program
 
@@ -178,7 +178,7 @@ def test_secrets_are_never_in_the_result(project):
     assert found.manifest["data"] == {
         "output": SECRET,
         "setting": SECRET,
-        "inside": Marker("Bearer [secret]", "secret"),
+        "inside": Secret("Bearer [secret]"),
     }
     assert "planted" not in str(program)
     assert "ciphertext" not in str(program)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dra_infra.errors import Place, ProgramError
-from dra_infra.kubernetes.api.manifests import SECRET
+from dra_infra.markers import SECRET
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import UNKNOWN, Program
 

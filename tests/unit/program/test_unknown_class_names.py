@@ -15,7 +15,7 @@ from dra_infra.answers.explaining import explain
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.simulating import simulate
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.manifests import Marker, is_marker
+from dra_infra.kubernetes.api import Placeholder, is_placeholder
 from dra_infra.program.synth import synth_function
 
 FLEET = "hgx-h100 x 1"
@@ -132,10 +132,10 @@ def test_names_with_results_of_functions_are_told_apart_although_they_look_alike
 def test_a_claim_that_is_named_by_its_content_has_an_unknown_name():
     program = synth_function(lambda: use("p", device_class=make_class()))
     (template,) = [each for each in program.objects if each.ref.kind == "ResourceClaimTemplate"]
-    assert is_marker(template.ref.name)
+    assert is_placeholder(template.ref.name)
     assert template.ref.name.startswith("[unknown] (p ")
     (request,) = template.manifest["spec"]["spec"]["devices"]["requests"]
-    assert request["exactly"]["deviceClassName"] == Marker("[unknown] (h100)", "unknown")
+    assert request["exactly"]["deviceClassName"] == Placeholder("[unknown] (h100)")
     # A class that is read as one of another program would be warned of by nobody.
     assert program.elsewhere == ()
 

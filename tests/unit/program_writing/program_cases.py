@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dra_infra.kubernetes.api.resource_claim import CLAIM_KINDS
+from dra_infra.kubernetes.api import CLAIM_KINDS
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 import dra_infra as dra
 from dra_infra.errors import Problem
-from dra_infra.program_objects import is_marker
+from dra_infra.kubernetes.api import is_placeholder
 from tests.unit.components.family import FAMILY, make, unknown
 from tests.unit.provider.constructing import construct, construct_all, make_in_python
 
@@ -513,7 +513,7 @@ def test_a_value_that_the_engine_does_not_know_is_an_output():
     made = construct("GpuClaimTemplate", {"deviceClass": "x", "namespace": pulumi.output.UNKNOWN})
 
     assert made.problems == []
-    assert is_marker(made.outputs["namespace"])
+    assert is_placeholder(made.outputs["namespace"])
 
 
 def test_a_warning_is_at_its_property():

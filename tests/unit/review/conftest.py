@@ -9,16 +9,19 @@ from types import SimpleNamespace
 import pytest
 
 from dra_infra.errors import Place
-from dra_infra.kubernetes.api.metadata import ObjectMeta, ObjectRef
-from dra_infra.kubernetes.api.resource_slice import (
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import (
     Device,
     DeviceAttribute,
     DeviceCapacity,
+    Node,
+    NodeTaint,
+    ObjectMeta,
+    ObjectRef,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
 )
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node, NodeTaint
 from dra_infra.placement.placement import (
     DeviceChoice,
     JointVerdict,

@@ -11,7 +11,8 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.manifests import SECRET, UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
+from dra_infra.markers import SECRET
 from dra_infra.review import Review, review
 from tests import draws
 from tests.growth import takes_linear_time

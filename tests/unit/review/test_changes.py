@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.changes import compare_programs
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api import DeviceClass
 from dra_infra.placement.running import Running
 from dra_infra.review import review
 from dra_infra.review.changes import compare_programs

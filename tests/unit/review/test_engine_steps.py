@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.program_objects import (
     EngineMessage,
     EnginePreview,

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Shortage
 from dra_infra.program_objects import EngineMessage, PolicyFinding
 from dra_infra.review import render_html, render_json, render_markdown, render_text

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from dra_infra.kubernetes.api.device_taints import DeviceTaint
-from dra_infra.kubernetes.api.metadata import ObjectRef
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
+from dra_infra.kubernetes.api import DeviceTaint, Node, NodeTaint, ObjectRef
 from dra_infra.review import fleet_map
 from dra_infra.review.fleet_colors import OTHER, choose_colors, letter_of
 from dra_infra.review.fleet_map import draw_fleet

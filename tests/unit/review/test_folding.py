@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Reason, Shortage
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
 from dra_infra.review.folding import MAX_NAMESPACES, fold, fold_unchanged, tell, tell_other_reasons

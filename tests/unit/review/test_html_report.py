@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import (
     DeviceChoice,
     JointVerdict,

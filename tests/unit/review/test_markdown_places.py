@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dra_infra.cutover.plan import Plan
 from dra_infra.cutover.texts import append_markdown
 from dra_infra.errors import Place, Problem
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.migration.outcomes import Remark
 from dra_infra.migration.report import Entry, Report, write_markdown
 from dra_infra.program_objects import NotSeen

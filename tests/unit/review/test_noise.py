@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import CHANGED_SECRET, SECRET
+from dra_infra.markers import CHANGED_SECRET, SECRET
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.diff import diff_manifests, without_noise
 

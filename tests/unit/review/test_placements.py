@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import Reason
 from dra_infra.placement.texts import TIMES, DeviceNames, describe_placement
 from dra_infra.review.placements import compare_placements, find_unplaced

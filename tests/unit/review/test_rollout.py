@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.placement import rolling
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison

@@ -6,8 +6,7 @@ import pytest
 
 from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.metadata import ObjectRef
+from dra_infra.kubernetes.api import DeviceClass, ObjectRef
 from dra_infra.placement.running import Running
 from tests.placing import place
 

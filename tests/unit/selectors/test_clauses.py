@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Match
 from dra_infra.selectors.selector import Atom, Every, Some, quote, write
 
 A, B, C = Atom("a"), Atom("b"), Atom("c")

@@ -7,9 +7,8 @@ import pytest
 
 from dra_infra.codes import CODES
 from dra_infra.errors import SelectorError
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
+from dra_infra.kubernetes.cel import DeviceView, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match
 from dra_infra.selectors.any_attribute import attribute, capacity, version
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector, cel, driver

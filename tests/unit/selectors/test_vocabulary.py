@@ -10,12 +10,11 @@ from dra_infra.catalog.drivers import DeviceType, drivers
 from dra_infra.catalog.gpus import capabilities, capabilities_of
 from dra_infra.catalog.records import gpu_products
 from dra_infra.errors import SelectorError
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
 from dra_infra.kubernetes.api.limits import MAX_COST
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.apiserver.configurations import environment_of
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, NoMatch, compile_expression
+from dra_infra.kubernetes.apiserver import environment_of
+from dra_infra.kubernetes.cel import DeviceView, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Match, NoMatch
 from dra_infra.selectors.any_attribute import (
     AnyAttribute,
     CapacityAmount,

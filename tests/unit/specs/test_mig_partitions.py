@@ -13,7 +13,7 @@ from dra_infra.catalog.drivers import drivers, read_pins
 from dra_infra.catalog.gpus import find_products
 from dra_infra.catalog.mig import ENGINES, find_mig_profile, mig_products, mig_profiles_of
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.specs.claims import compile_claim
 from dra_infra.specs.mig_partitions import MigRequests, compile_mig_partition, smallest_profiles
 from dra_infra.specs.mig_profiles import MigWish

@@ -14,7 +14,7 @@ from dra_infra.catalog.drivers import drivers
 from dra_infra.catalog.gpus import systems, systems_with
 from dra_infra.catalog.records import gpu_products
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.specs.claims import compile_claim
 from dra_infra.specs.compute_domains import (
     API_VERSION,

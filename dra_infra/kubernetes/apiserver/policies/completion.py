@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import holds_marker, is_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.placeholders import holds_placeholder, is_placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
 
 
@@ -27,7 +28,7 @@ Data = Any
 """Plain JSON data with `NotKnown` in the place of values."""
 
 _CHECKED_LATER: Final = "is written without a value, and whether the server keeps it is not known here"
-_AFTER_UP: Final = "is only known after `pulumi up`"
+_NOT_KNOWN: Final = "is not known here"
 
 _KEPT: Final = frozenset(
     {
@@ -77,8 +78,8 @@ def prune(data: Any, name: str = "") -> Data:
         return {key: value for key, value in pruned.items() if not _is_left_out(key, value)}
     if isinstance(data, list):
         return [prune(item) for item in data]
-    if is_marker(data) or holds_marker(data):
-        return NotKnown(f"{name} {_AFTER_UP}")
+    if is_placeholder(data) or holds_placeholder(data):
+        return NotKnown(f"{name} {_NOT_KNOWN}")
     if name in _QUANTITIES:
         return _amount(data)
     if not data and data is not None and name not in _KEPT and name not in _DROPPED:
@@ -97,7 +98,7 @@ def _is_left_out(name: str, value: Data) -> bool:
 def _amount(value: Any) -> Data:
     text = quantity_text(value)
     try:
-        if text is None or is_marker(text):
+        if text is None or is_placeholder(text):
             return NotKnown("an amount that is not known here")
         return Quantity.parse(text).canonical()
     except ValueError:
@@ -366,7 +367,7 @@ def add_daemon_tolerations(spec: Mapping[str, Any]) -> Mapping[str, Any]:
     Upstream: AddOrUpdateDaemonPodTolerations in `pkg/controller/daemon/util/daemonset_util.go`.
     """
     tolerations = spec.get("tolerations") or []
-    if holds_marker(tolerations) or not isinstance(tolerations, list):
+    if holds_placeholder(tolerations) or not isinstance(tolerations, list):
         return spec
     added: tuple[tuple[str, str], ...] = _TOLERATED_BY_DAEMONS
     if spec.get("hostNetwork"):

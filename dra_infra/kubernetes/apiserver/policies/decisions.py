@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import holds_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.placeholders import holds_placeholder
 from dra_infra.kubernetes.apiserver.policies.expressions import (
     ANY,
     BOOL,
@@ -207,7 +208,7 @@ class Policy:
         namespace = str(reference.get("namespace") or request.namespace or "")
         for place in (namespace, ""):
             found = find_params(version, kind_name, place, str(name))
-            if found is not None and not holds_marker(found):
+            if found is not None and not holds_placeholder(found):
                 return _as_written(found, "params")
         raise UndecidedError(f"the params {kind_name} {name} {NO_PARAMS}")
 

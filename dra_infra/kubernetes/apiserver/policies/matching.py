@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dra_infra.kubernetes.api.label_selectors import OPERATORS, LabelSelector, meets
-from dra_infra.kubernetes.api.manifests import holds_marker, mapping, mappings
+from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.placeholders import holds_placeholder
 from dra_infra.kubernetes.apiserver.policies.expressions import UndecidedError
 from dra_infra.kubernetes.apiserver.policies.objects import Labels
 from dra_infra.kubernetes.apiserver.policies.requests import Request
@@ -33,7 +34,7 @@ def refuse_shapes(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for index, rule in enumerate(mappings(mapping(spec.get(part)).get(kind))):
                 found += [(f"spec.{part}.{kind}[{index}].{name}", rule.get(name)) for name in _LISTS]
     for path, value in found:
-        if value is not None and not isinstance(value, list) and not holds_marker(value):
+        if value is not None and not isinstance(value, list) and not holds_placeholder(value):
             yield path, "must be a list"
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.kubernetes.api.manifests import holds_marker, mapping
+from dra_infra.kubernetes.api.manifests import mapping
+from dra_infra.kubernetes.api.placeholders import holds_placeholder
 from dra_infra.kubernetes.api.record import KubernetesObject
 from dra_infra.kubernetes.api.resource_claim import DeviceClaim, ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.api.v1beta1 import flat_request
@@ -166,7 +167,7 @@ class Views:
             absent += [] if annotations else ["annotations"]
         for name in ("name", "generateName"):
             text = metadata.get(name)
-            if isinstance(text, str) and text and not holds_marker(text):
+            if isinstance(text, str) and text and not holds_placeholder(text):
                 known[name] = text
         if "name" in known:
             absent.append("generateName")
@@ -174,7 +175,9 @@ class Views:
             # A controller writes its own into the objects that it makes.
             written = {name: metadata.get(name) for name in ("ownerReferences", "finalizers")}
             known |= {
-                name: read_value(each) for name, each in written.items() if each and not holds_marker(each)
+                name: read_value(each)
+                for name, each in written.items()
+                if each and not holds_placeholder(each)
             }
             absent += [name for name, each in written.items() if not each]
         if self._namespace and self._manifest.get("kind") != "Namespace":
@@ -213,11 +216,11 @@ def _flatten(devices: dict[str, Any], claim: DeviceClaim) -> None:
 
 def _annotations(written: Mapping[str, str]) -> Value:
     def look_up(key: str) -> tuple[Value] | None:
-        if holds_marker(written.get(key)):
+        if holds_placeholder(written.get(key)):
             raise UndecidedError(f"the annotation {key} is not known here")
         return (written[key],) if key in written else None
 
-    if holds_marker(written):
+    if holds_placeholder(written):
         return OpenMap(look_up, "not all annotations are known here")
     return read_value(written)
 

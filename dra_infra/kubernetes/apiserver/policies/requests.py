@@ -17,14 +17,8 @@ from typing import Any, Final
 from dra_infra.kubernetes.api.decoding import can_decode
 from dra_infra.kubernetes.api.device_class import API_VERSION
 from dra_infra.kubernetes.api.gates import Release
-from dra_infra.kubernetes.api.manifests import (
-    POD_CLAIM_NAME,
-    UNKNOWN,
-    holds_marker,
-    is_marker,
-    mapping,
-    value_at,
-)
+from dra_infra.kubernetes.api.manifests import POD_CLAIM_NAME, mapping, value_at
+from dra_infra.kubernetes.api.placeholders import UNKNOWN, holds_placeholder, is_placeholder
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim, ResourceClaimTemplate
 from dra_infra.kubernetes.apiserver.policies.completion import (
     add_daemon_tolerations,
@@ -203,7 +197,7 @@ def read_request(
     metadata = mapping(manifest.get("metadata"))
     namespace = _namespace(manifest, kind)
     record: Checked | None = None
-    if group == "resource.k8s.io" and can_decode(manifest) and not holds_marker(manifest):
+    if group == "resource.k8s.io" and can_decode(manifest) and not holds_placeholder(manifest):
         verdict = judge(manifest, release, namespace_labels=namespaces.get(namespace or ""))
         if verdict.status != "accepted":
             return None
@@ -322,7 +316,7 @@ def _namespace(manifest: Mapping[str, Any], kind: str) -> str | None:
     if kind in _CLUSTER_WIDE:
         return ""
     found = metadata.get("namespace")
-    return found if isinstance(found, str) and found and not is_marker(found) else None
+    return found if isinstance(found, str) and found and not is_placeholder(found) else None
 
 
 def _labels_of(

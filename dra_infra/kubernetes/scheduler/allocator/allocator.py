@@ -13,10 +13,12 @@ from functools import lru_cache, partial
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import (
     AllocationResult,
     DeviceAllocationConfiguration,
     DeviceAllocationResult,
+    DeviceRequest,
     DeviceRequestAllocationResult,
     ResourceClaim,
 )
@@ -44,14 +46,19 @@ from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool, describe_counts, gather_pools
 from dra_infra.kubernetes.scheduler.allocator.pruning import LOOKS_IN_TIME, PrunedSearch, SearchLength
 from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal, Tracer
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.requests import (
+    RequestKey,
+    Wanted,
+    check_features,
+    describe_request,
+    request_leaves,
+)
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Look, Search
-from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, KindEvaluator
+from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds, Evaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState, Picked, Usage
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant, choose_variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 SHARE = "share"
 """In place of the random id of a share."""
@@ -66,7 +73,7 @@ def assemble(
     number: int,
     claim: ResourceClaim,
     picked: Sequence[Picked],
-    wanted: Mapping[Key, Wanted],
+    wanted: Mapping[RequestKey, Wanted],
     node: Node,
     variant: Variant,
 ) -> AllocationResult:
@@ -76,7 +83,7 @@ def assemble(
         AllocationError: For slices with a node selector of several terms, which the API server refuses.
     """
     chosen = [
-        wanted[Key(number, position, wanted[Key(number, position)].selected)]
+        wanted[RequestKey(number, position, wanted[RequestKey(number, position)].selected)]
         for position in range(len(claim.spec.devices.requests or ()))
     ]
     devices = _DEVICES.changed(
@@ -245,22 +252,26 @@ class Allocator:
         prune: bool = True,
     ) -> None:
         self.variant = choose_variant(release) if isinstance(release, Release) else release
-        self._index = (
+        self.index = (
             slices.under(self.variant) if isinstance(slices, SliceIndex) else SliceIndex(slices, self.variant)
         )
-        self._classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
-        self._state = AllocatedState() if state is None else state
-        self._evaluator = KindEvaluator(self.variant) if evaluator is None else evaluator
+        self.classes: Mapping[str, DeviceClass] = {each.metadata.name or "": each for each in classes}
+        self.state = AllocatedState() if state is None else state
+        self.kinds = DeviceKinds(self.variant)
+        """Devices that are alike to an expression, for the default evaluator."""
+        self.evaluator: Evaluator = (
+            KindEvaluator(self.variant, kinds=self.kinds) if evaluator is None else evaluator
+        )
         self._prune = prune
-        self._reach = Reach(self._evaluator, self.variant)
+        self._reach = Reach(self.evaluator, self.variant)
         self._pools: dict[Node, tuple[Pool, ...]] = {}
-        self._availability = CounterAvailability(self._state, self.variant)
-        self._baseline = GroupBaseline(self._state)
+        self._availability = CounterAvailability(self.state, self.variant)
+        self._baseline = GroupBaseline(self.state)
 
     def with_state(self, state: AllocatedState) -> Allocator:
         """The same cluster with other devices in use; slices are not read again."""
         other = copy(self)
-        other._state = state  # noqa: SLF001
+        other.state = state
         other._availability = CounterAvailability(state, self.variant)  # noqa: SLF001
         other._baseline = GroupBaseline(state)  # noqa: SLF001
         return other
@@ -268,21 +279,41 @@ class Allocator:
     def with_classes(self, classes: Iterable[DeviceClass]) -> Allocator:
         """The same cluster with other classes; slices are not read again."""
         other = copy(self)
-        other._classes = {each.metadata.name or "": each for each in classes}  # noqa: SLF001
+        other.classes = {each.metadata.name or "": each for each in classes}
         # What a request can have is known by the name of its class.
-        other._reach = Reach(self._evaluator, self.variant)  # noqa: SLF001
+        other._reach = Reach(self.evaluator, self.variant)  # noqa: SLF001
         return other
+
+    def with_class(self, changed: DeviceClass) -> Allocator:
+        """The same cluster with one class changed, or added."""
+        return self.with_classes({**self.classes, changed.metadata.name or "": changed}.values())
+
+    def with_slices(self, slices: Sequence[ResourceSlice]) -> Allocator:
+        """The same cluster with other slices."""
+        return Allocator(self.variant, slices, self.classes.values(), self.state, evaluator=self.evaluator)
 
     def pools(self, node: Node) -> tuple[Pool, ...]:
         """The pools of a node, in the order in which they are tried; gathered once for all states."""
         pools = self._pools.get(node)
         if pools is None:
-            pools = self._pools[node] = gather_pools(self._index, node, self.variant)
+            pools = self._pools[node] = gather_pools(self.index, node, self.variant)
         return pools
+
+    def read_request(self, claim: ResourceClaim, request: DeviceRequest) -> tuple[Wanted, ...]:
+        """Return what a request of a claim asks for, one entry for each of its alternatives.
+
+        Raises:
+            AllocationError: For a request that the allocator refuses before it looks at devices.
+        """
+        check_features(claim, request, self.variant)
+        return tuple(
+            describe_request(claim, request, leaf, self.classes, self.variant)
+            for leaf in request_leaves(request)
+        )
 
     def find_parse_error(self, node: Node) -> str:
         """Return the error on a slice, of whichever driver, that ends every attempt on a node; empty for none."""
-        return self._index.find_parse_error(node)
+        return self.index.find_parse_error(node)
 
     def allocate(
         self,
@@ -374,12 +405,12 @@ class Allocator:
         return Attempt(
             claims=claims,
             pools=self.pools(node),
-            classes=self._classes,
+            classes=self.classes,
             taking=self._taking(declared, tracer),
-            matching=Matching(self._evaluator, node, self.variant, tracer),
+            matching=Matching(self.evaluator, node, self.variant, tracer),
             variant=self.variant,
-            index=self._index,
-            state=self._state,
+            index=self.index,
+            state=self.state,
             reach=self._reach,
             node=node,
             declared=declared,
@@ -389,10 +420,10 @@ class Allocator:
 
     def _taking(self, declared: frozenset[str], tracer: Tracer | None) -> Taking:
         return Taking(
-            Usage(self._state, self.variant),
+            Usage(self.state, self.variant),
             CounterUse(self._availability, self.variant),
             GroupUse(self._baseline),
-            self._index,
+            self.index,
             declared,
             self.variant,
             tracer,

@@ -13,7 +13,7 @@ from typing import Final
 from dra_infra.kubernetes.scheduler.allocator.demands import positions, union
 from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
 
 _MOST: Final = 160
@@ -105,7 +105,7 @@ class _Demand:
     """
 
     claim: int
-    entries: Sequence[Key]
+    entries: Sequence[RequestKey]
     need: int
     devices: int
     is_admin: bool
@@ -122,7 +122,7 @@ class Bounds:
         self._counters = _sum_counters(facts)
         self._least: dict[tuple[int, tuple[int, ...]], list[tuple[tuple[str, ...], int]]] = {}
 
-    def forbid(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> bool:
+    def forbid(self, key: RequestKey, number: int, picked: Sequence[Sequence[Picked]]) -> bool:
         """Proves that no solution is left before device *number* of a request."""
         left = self._count_left(picked)
         demands = list(self._list(key, number, picked))
@@ -133,7 +133,7 @@ class Bounds:
             or self._lacks_devices(demands, left)
         )
 
-    def _list(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> Iterator[_Demand]:
+    def _list(self, key: RequestKey, number: int, picked: Sequence[Sequence[Picked]]) -> Iterator[_Demand]:
         at = self._facts.at
         facts = self._facts
         demands = self._demands

@@ -23,6 +23,7 @@ _NEGATIVE = "capacity value is negative"
 
 Capacities = Mapping[str, DeviceCapacity]
 Requested = Mapping[str, str]
+"""Capacity that a request asks for, by name, as it was written."""
 
 
 class CapacityError(Exception):
@@ -47,7 +48,7 @@ def consumed_amounts(requested: Requested, capacities: Capacities, variant: Vari
     return taken
 
 
-def fits(
+def fits_capacity(
     requested: Requested,
     capacities: Capacities,
     used: Mapping[str, int],

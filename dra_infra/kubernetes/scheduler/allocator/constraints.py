@@ -42,7 +42,7 @@ def static_attribute(published: Published, name: str) -> DeviceAttribute | None:
     return attributes.get(identifier) if slash and domain == published.id.driver else None
 
 
-def scalar(attribute: DeviceAttribute) -> Scalar | None:
+def scalar_value(attribute: DeviceAttribute) -> Scalar | None:
     """The one value of an attribute; None for a list, which comparisons of scalars do not know."""
     for kind in _SCALARS:
         value = getattr(attribute, kind)
@@ -51,7 +51,7 @@ def scalar(attribute: DeviceAttribute) -> Scalar | None:
     return None
 
 
-def values(attribute: DeviceAttribute) -> Values | None:
+def attribute_values(attribute: DeviceAttribute) -> Values | None:
     """All values of an attribute; a scalar is a list of one."""
     for kind in _LISTS:
         several = getattr(attribute, kind)
@@ -165,7 +165,7 @@ class _Match(Constraint):
             # The first may be of any type, even one that no other can be compared with.
             self._first = attribute
             return True
-        value = scalar(attribute)
+        value = scalar_value(attribute)
         return (
             value is not None
             and self._first is not None
@@ -174,7 +174,7 @@ class _Match(Constraint):
         )
 
     def _add_values(self, attribute: DeviceAttribute) -> bool:
-        found = values(attribute)
+        found = attribute_values(attribute)
         if found is None:
             return False
         if self._count == 0:
@@ -221,12 +221,12 @@ class _Distinct(Constraint):
 
     def _is_new(self, attribute: DeviceAttribute, published: Published) -> bool:
         if self._is_listing:
-            found = values(attribute)
+            found = attribute_values(attribute)
             return found is not None and not any(
-                (known := values(kept)) is not None and common(found, known) is not None
+                (known := attribute_values(kept)) is not None and common(found, known) is not None
                 for kept, _ in self._kept.values()
             )
-        value = scalar(attribute)
+        value = scalar_value(attribute)
         if value is None:
             # Such a value is only refused where there is one to compare it with.
             return not self._kept

@@ -12,7 +12,7 @@ from operator import or_
 
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
@@ -43,20 +43,20 @@ class Demands:
         variant: Whose rules.
     """
 
-    wanted: Mapping[Key, Wanted]
+    wanted: Mapping[RequestKey, Wanted]
     candidates: Sequence[tuple[Pool, Published]]
-    allowed: Mapping[Key, int]
+    allowed: Mapping[RequestKey, int]
     free: int
     shares: int
     variant: Variant
 
-    def open_to(self, key: Key) -> int:
+    def open_to(self, key: RequestKey) -> int:
         """Devices that a request can have at the beginning; admin access does not ask who has one."""
         return self.allowed[key] if self.wanted[key].admin else self.allowed[key] & self.free
 
-    def requests(self) -> Iterator[list[Key]]:
+    def requests(self) -> Iterator[list[RequestKey]]:
         """The entries of each request, in order."""
-        entries: list[Key] = []
+        entries: list[RequestKey] = []
         for key in self.wanted:
             if entries and key[:2] != entries[0][:2]:
                 yield entries
@@ -82,7 +82,7 @@ class Demands:
         """The candidates that some request can have if nobody has them."""
         return list(positions(union(self.allowed.values())))
 
-    def _is_enough(self, key: Key) -> bool:
+    def _is_enough(self, key: RequestKey) -> bool:
         devices = self.open_to(key)
         if devices & self.shares and not self.variant.picks_combinations:
             # One request may have several shares of a device.
@@ -91,7 +91,7 @@ class Demands:
             max(self._least(key), 1 if self.wanted[key].all_devices is not None else 0) <= devices.bit_count()
         )
 
-    def _least(self, key: Key) -> int:
+    def _least(self, key: RequestKey) -> int:
         """The least number of devices of an entry; in 1.34 and 1.35 mode `All` in a list may end after one."""
         wanted = self.wanted[key]
         if wanted.all_devices and wanted.parent and self.variant.has(Quirk.ALL_GOES_ON_WITH_FIRST):
@@ -101,7 +101,7 @@ class Demands:
 
 def gather_demands(
     attempt: Attempt,
-    wanted: Mapping[Key, Wanted],
+    wanted: Mapping[RequestKey, Wanted],
     candidates: Sequence[tuple[Pool, Published | None]],
     tried: Sequence[Pool],
 ) -> Demands | None:
@@ -124,8 +124,8 @@ def gather_demands(
         for key, each in wanted.items()
     ):
         return None
-    allowed: dict[Key, int] = {}
-    uncertain: dict[Key, int] = {}
+    allowed: dict[RequestKey, int] = {}
+    uncertain: dict[RequestKey, int] = {}
     for key, each in wanted.items():
         if each.all_devices is None:
             rows = attempt.reach.rows(each, tried, attempt.node, attempt.declared)

@@ -14,12 +14,17 @@ from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_claim import DeviceConstraint, ResourceClaim
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, scalar, static_attribute, values
+from dra_infra.kubernetes.scheduler.allocator.constraints import (
+    Scope,
+    attribute_values,
+    scalar_value,
+    static_attribute,
+)
 from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailability, counter_key
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, positions, union
 from dra_infra.kubernetes.scheduler.allocator.identity import Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.requests import Key
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey
 from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
@@ -139,7 +144,7 @@ def _leaks(demands: Demands, claims: Sequence[ResourceClaim]) -> bool:
 
 
 def _limit(
-    claim: int, constraint: DeviceConstraint, demands: Demands, allowed: dict[Key, int]
+    claim: int, constraint: DeviceConstraint, demands: Demands, allowed: dict[RequestKey, int]
 ) -> ConstraintValues | None:
     """A constraint with its values; what has none is no longer allowed. None where the order matters."""
     variant = demands.variant
@@ -179,9 +184,9 @@ def _elements(attribute: DeviceAttribute, variant: Variant) -> list[object]:
     if sum(value is not None for value in attribute.__dict__.values()) != 1:
         return []
     if variant.features.list_attributes:
-        several = values(attribute)
+        several = attribute_values(attribute)
         return [] if several is None else [(several[0], each) for each in several[1]]
-    single = scalar(attribute)
+    single = scalar_value(attribute)
     return [] if single is None else [single]
 
 

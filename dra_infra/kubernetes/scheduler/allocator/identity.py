@@ -15,6 +15,11 @@ class PoolID(NamedTuple):
     driver: str
     pool: str
 
+    @classmethod
+    def of(cls, slice_: ResourceSlice) -> PoolID:
+        """Return the pool that a slice is part of."""
+        return cls(slice_.spec.driver, slice_.spec.pool.name)
+
     def __str__(self) -> str:
         return f"{self.driver}/{self.pool}"
 
@@ -112,6 +117,7 @@ class Failed:
 
 
 Outcome: TypeAlias = Allocated | Cannot | Failed
+"""What the allocator answers for the claims of a pod on one node."""
 
 
 class AllocationError(Exception):

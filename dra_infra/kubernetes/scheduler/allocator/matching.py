@@ -12,19 +12,19 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from dra_infra.kubernetes.api.device_class import DeviceSelector
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits_capacity
 from dra_infra.kubernetes.scheduler.allocator.constraints import static_attribute
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, DeviceID, Failed, Published
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Tracer, refuse
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, Trouble, passes
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
+from dra_infra.kubernetes.scheduler.allocator.selection import Evaluator, Trouble, passes_selectors
 from dra_infra.kubernetes.scheduler.allocator.slices import device_matches_node
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE
 from dra_infra.kubernetes.scheduler.allocator.taking import find_missing_feature, list_untolerated
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 class Matching:
@@ -37,14 +37,14 @@ class Matching:
         self._node = node
         self._variant = variant
         self._tracer = tracer
-        self._known: dict[tuple[DeviceID, Key], bool] = {}
+        self._known: dict[tuple[DeviceID, RequestKey], bool] = {}
         self._derived: dict[tuple[DeviceID, str], DeviceAttribute] = {}
 
     def forget(self) -> None:
         """Judge all pairs anew, as upstream does once the devices of mode `All` are known."""
         self._known.clear()
 
-    def is_selectable(self, key: Key, wanted: Wanted, published: Published) -> bool:
+    def is_selectable(self, key: RequestKey, wanted: Wanted, published: Published) -> bool:
         """Checks that a device passes the selectors of class and request and is for the node.
 
         Raises:
@@ -92,7 +92,9 @@ class Matching:
         return known
 
     def _passes(self, selectors: Sequence[DeviceSelector] | None, owner: str, published: Published) -> bool:
-        return passes(selectors or (), owner, published, self._evaluator, self._variant, self._tracer)
+        return passes_selectors(
+            selectors or (), owner, published, self._evaluator, self._variant, self._tracer
+        )
 
 
 class Row(NamedTuple):
@@ -174,7 +176,7 @@ class Reach:
         if published.slice.spec.per_device_node_selection and not device_matches_node(device, node):
             return False
         try:
-            if features.consumable_capacity and not fits(
+            if features.consumable_capacity and not fits_capacity(
                 wanted.capacity, device.capacity or {}, NO_USE, NO_USE, self._variant
             ):
                 return False

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.quantity import nanos
 from dra_infra.kubernetes.api.resource_slice import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published
-from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, has_binding_conditions, pool_of
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex, has_binding_conditions
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 CounterSets = Mapping[str, Mapping[str, int]]
 """Nanos by counter by counter set."""
@@ -47,6 +47,12 @@ class Pool:
     def as_incomplete(self) -> Pool:
         """Return the pool as an attempt sees it that reads a number of slices which are not all there."""
         return replace(self, is_incomplete=True, counts=()) if self.counts else self
+
+    def is_tried(self, variant: Variant) -> bool:
+        """Check that devices of the pool are given away. An invalid one ends the attempt in 1.34 when its turn comes."""
+        if self.invalid:
+            return variant.number == 34
+        return not self.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
 
 
 def gather_pools(index: SliceIndex, node: Node, variant: Variant) -> tuple[Pool, ...]:
@@ -94,7 +100,7 @@ def describe_counts(counts: Iterable[int]) -> str:
 
 
 def _add(gathered: dict[PoolID, list[ResourceSlice]], slice_: ResourceSlice) -> None:
-    slices = gathered.setdefault(pool_of(slice_), [])
+    slices = gathered.setdefault(PoolID.of(slice_), [])
     generation = slice_.spec.pool.generation
     if slices and generation > slices[0].spec.pool.generation:
         slices.clear()

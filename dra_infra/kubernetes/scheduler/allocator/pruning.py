@@ -24,8 +24,8 @@ from dra_infra.kubernetes.scheduler.allocator.counters import CounterAvailabilit
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands, gather_demands, positions
 from dra_infra.kubernetes.scheduler.allocator.facts import ConstraintValues, Facts, gather_facts
 from dra_infra.kubernetes.scheduler.allocator.identity import abort
-from dra_infra.kubernetes.scheduler.allocator.requests import Key, Wanted
-from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search, is_tried
+from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
+from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
 
 _Clusters = dict[int, tuple[list[Hashable], list[Hashable]]]
@@ -49,7 +49,7 @@ class States:
         self._numbers: dict[Hashable, int] = {}
         self._form_clusters()
 
-    def describe(self, key: Key, number: int, picked: Sequence[Sequence[Picked]]) -> Hashable:
+    def describe(self, key: RequestKey, number: int, picked: Sequence[Sequence[Picked]]) -> Hashable:
         """The state before device *number* of a request, with what is picked for each claim until then."""
         clusters: _Clusters = {}
         for position, holds in self._holds(picked).items():
@@ -78,7 +78,7 @@ class States:
                 found.setdefault(self._facts.at[each.published], []).append((claim, each))
         return found
 
-    def _sum(self, position: int, holds: Iterable[tuple[int, Picked]], key: Key) -> Hashable:
+    def _sum(self, position: int, holds: Iterable[tuple[int, Picked]], key: RequestKey) -> Hashable:
         """Summary of those who have a candidate: of shares how much, and whether this request has one."""
         if not self._demands.shares >> position & 1:
             # For admin access it matters which claim has a device.
@@ -218,7 +218,7 @@ class PrunedSearch(Search):
 
     def __init__(self, attempt: Attempt, availability: CounterAvailability) -> None:
         super().__init__(attempt)
-        self._tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
+        self._tried = [pool for pool in attempt.pools if pool.is_tried(attempt.variant)]
         self._attempt = attempt
         self._availability = availability
         self._has_counted = False
@@ -242,7 +242,9 @@ class PrunedSearch(Search):
         # Each device is one call deeper here.
         return 2 * super()._depth()
 
-    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
+    def _allocate_any(
+        self, key: RequestKey, wanted: Wanted, number: int, *, is_entry: bool, start: int
+    ) -> Found:
         if self._dead_ends >= DEAD_ENDS_BEFORE_PROOFS and self._demands is not None:
             self._begin_proofs(self._demands)
         if self._proofs is None:
@@ -315,7 +317,7 @@ class SearchLength(Search):
 
     def _find(self) -> bool:
         attempt = self._attempt
-        tried = [pool for pool in attempt.pools if is_tried(pool, attempt.variant)]
+        tried = [pool for pool in attempt.pools if pool.is_tried(attempt.variant)]
         demands = gather_demands(attempt, self.wanted, self._candidates, tried)
         facts = gather_facts(demands, self._claims, attempt.state, self._availability) if demands else None
         self._states = States(facts) if facts else None
@@ -325,7 +327,9 @@ class SearchLength(Search):
         # Each device is one call deeper here.
         return 2 * super()._depth()
 
-    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
+    def _allocate_any(
+        self, key: RequestKey, wanted: Wanted, number: int, *, is_entry: bool, start: int
+    ) -> Found:
         if self.looks > LOOKS_IN_TIME or self._states_seen > _MOST_STATES:
             raise abort("filter operation aborted: context deadline exceeded")
         state: Hashable = None

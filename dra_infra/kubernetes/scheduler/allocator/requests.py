@@ -22,7 +22,7 @@ from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.variants import Variant
 
 
-class Key(NamedTuple):
+class RequestKey(NamedTuple):
     """Number of a claim, of its request, and of the entry in the request's prioritized list."""
 
     claim: int
@@ -77,7 +77,7 @@ def claim_name(claim: ResourceClaim) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def leaves(request: DeviceRequest) -> tuple[ExactDeviceRequest | DeviceSubRequest, ...]:
+def request_leaves(request: DeviceRequest) -> tuple[ExactDeviceRequest | DeviceSubRequest, ...]:
     """The alternatives of a request, or the request itself.
 
     Raises:
@@ -114,7 +114,7 @@ def check_features(claim: ResourceClaim, request: DeviceRequest, variant: Varian
             raise abort(f"claim {claim_name(claim)}, {where}: {reason}")
 
 
-def describe(
+def describe_request(
     claim: ResourceClaim,
     request: DeviceRequest,
     leaf: ExactDeviceRequest | DeviceSubRequest,

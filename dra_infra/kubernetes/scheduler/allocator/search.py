@@ -17,8 +17,9 @@ from typing import Final
 
 from dra_infra.kubernetes.api.device_class import DeviceClass
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits
+from dra_infra.kubernetes.scheduler.allocator.capacity import CapacityError, fits_capacity
 from dra_infra.kubernetes.scheduler.allocator.constraints import build_constraints
 from dra_infra.kubernetes.scheduler.allocator.identity import Published, abort
 from dra_infra.kubernetes.scheduler.allocator.matching import Matching, Reach
@@ -26,17 +27,16 @@ from dra_infra.kubernetes.scheduler.allocator.pools import Pool
 from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal, Tracer, refuse
 from dra_infra.kubernetes.scheduler.allocator.requests import (
     DeviceCount,
-    Key,
+    RequestKey,
     Wanted,
     check_features,
-    describe,
-    leaves,
+    describe_request,
+    request_leaves,
 )
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class Preparation:
     """Looks at the claims one after the other, as upstream does: the first error is the answer."""
 
     def __init__(self, attempt: Attempt) -> None:
-        self._wanted: dict[Key, Wanted] = {}
+        self._wanted: dict[RequestKey, Wanted] = {}
         self._claims = attempt.claims
         self._pools = attempt.pools
         self._classes = attempt.classes
@@ -86,7 +86,7 @@ class Preparation:
         self._matching = attempt.matching
         self._variant = attempt.variant
 
-    def run(self) -> dict[Key, Wanted]:
+    def run(self) -> dict[RequestKey, Wanted]:
         """The requests of all claims.
 
         Raises:
@@ -101,12 +101,12 @@ class Preparation:
         for position, request in enumerate(claim.spec.devices.requests or ()):
             check_features(claim, request, self._variant)
             counts = []
-            for sub, leaf in enumerate(leaves(request)):
-                wanted = describe(claim, request, leaf, self._classes, self._variant)
-                key = Key(number, position, sub)
+            for sub, leaf in enumerate(request_leaves(request)):
+                wanted = describe_request(claim, request, leaf, self._classes, self._variant)
+                key = RequestKey(number, position, sub)
                 if leaf.allocation_mode == "All":
                     shares = self._variant.has(Quirk.ALL_SHARES_MATCHES)
-                    kept = Key(number, position, max(sub - 1, 0)) if shares else key
+                    kept = RequestKey(number, position, max(sub - 1, 0)) if shares else key
                     wanted.all_devices = tuple(self._select_all(kept, wanted))
                     wanted.count = len(wanted.all_devices)
                 self._wanted[key] = wanted
@@ -116,7 +116,7 @@ class Preparation:
         self._taking.picked.append([])
         self._taking.constraints.append(build_constraints(claim, self._matching.attribute, self._variant))
 
-    def _select_all(self, key: Key, wanted: Wanted) -> list[tuple[Pool, Published]]:
+    def _select_all(self, key: RequestKey, wanted: Wanted) -> list[tuple[Pool, Published]]:
         where = wanted.where
         found: list[tuple[Pool, Published]] = []
         for pool in self._pools:
@@ -142,7 +142,9 @@ class Preparation:
         if self._variant.number < 37:
             return self._taking.usage.has_capacity(wanted, published)
         try:
-            return fits(wanted.capacity, published.device.capacity or {}, NO_USE, NO_USE, self._variant)
+            return fits_capacity(
+                wanted.capacity, published.device.capacity or {}, NO_USE, NO_USE, self._variant
+            )
         except CapacityError as error:
             raise abort(
                 f"{wanted.where}: checking capacity for device {published.device.name}: {error}"
@@ -165,13 +167,6 @@ def _room_for(depth: int) -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def is_tried(pool: Pool, variant: Variant) -> bool:
-    """Devices of a pool are given away; an invalid one ends the attempt in 1.34 when it is come to."""
-    if pool.invalid:
-        return variant.number == 34
-    return not pool.is_incomplete or variant.has(Quirk.INCOMPLETE_IS_USED)
-
-
 class Found(Enum):
     """Result of one step of a search."""
 
@@ -184,7 +179,7 @@ class Search:
     """One attempt; used once."""
 
     def __init__(self, attempt: Attempt) -> None:
-        self.wanted: dict[Key, Wanted] = {}
+        self.wanted: dict[RequestKey, Wanted] = {}
         self._claims = attempt.claims
         self._preparation = Preparation(attempt)
         self._taking = attempt.taking
@@ -205,7 +200,7 @@ class Search:
         self._candidates = [
             (pool, each)
             for pool in self._pools
-            if is_tried(pool, self._variant)
+            if pool.is_tried(self._variant)
             for each in (pool.devices if not pool.invalid else (None,))
         ]
         self.wanted.update(self._preparation.run())
@@ -214,14 +209,14 @@ class Search:
 
     def _find(self) -> bool:
         with _room_for(self._depth()):
-            return self._allocate(Key(0, 0), 0, is_entry=False, start=0) is Found.YES
+            return self._allocate(RequestKey(0, 0), 0, is_entry=False, start=0) is Found.YES
 
     def _depth(self) -> int:
         """Most calls that the search is deep: those of each device, request and claim."""
         devices = sum(min(each.count, MAX_RESULTS) for each in self.wanted.values())
         return 3 * (devices + len(self.wanted) + len(self._claims))
 
-    def _allocate(self, key: Key, number: int, *, is_entry: bool, start: int) -> Found:
+    def _allocate(self, key: RequestKey, number: int, *, is_entry: bool, start: int) -> Found:
         """allocateOne: device *number* of a request and everything after it.
 
         Args:
@@ -235,7 +230,7 @@ class Search:
         if key.claim >= len(self._claims):
             return Found.YES
         if key.request >= len(self._claims[key.claim].spec.devices.requests or ()):
-            found = self._allocate(Key(key.claim + 1, 0), 0, is_entry=False, start=0)
+            found = self._allocate(RequestKey(key.claim + 1, 0), 0, is_entry=False, start=0)
             # The claim after this one may need fewer devices once this one has others.
             return Found.NO if found is Found.TOO_MANY else found
         wanted = self.wanted[key]
@@ -244,17 +239,17 @@ class Search:
         if wanted.all_devices is not None and not wanted.all_devices:
             return Found.NO
         if number >= wanted.count:
-            return self._allocate(Key(key.claim, key.request + 1), 0, is_entry=False, start=0)
+            return self._allocate(RequestKey(key.claim, key.request + 1), 0, is_entry=False, start=0)
         if wanted.count - number > MAX_RESULTS - len(self._taking.picked[key.claim]):
             return Found.TOO_MANY
         if wanted.all_devices is not None:
             return self._allocate_all(key, wanted, wanted.all_devices[number], number, is_entry=is_entry)
         return self._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
 
-    def _allocate_first_available(self, key: Key, number: int) -> Found:
+    def _allocate_first_available(self, key: RequestKey, number: int) -> Found:
         all_too_many = True
         sub = 0
-        while (entry := Key(key.claim, key.request, sub)) in self.wanted:
+        while (entry := RequestKey(key.claim, key.request, sub)) in self.wanted:
             found = self._allocate(entry, number, is_entry=True, start=0)
             if found is Found.YES:
                 self.wanted[key].selected = sub
@@ -264,19 +259,27 @@ class Search:
         return Found.TOO_MANY if all_too_many else Found.NO
 
     def _allocate_all(
-        self, key: Key, wanted: Wanted, candidate: tuple[Pool, Published], number: int, *, is_entry: bool
+        self,
+        key: RequestKey,
+        wanted: Wanted,
+        candidate: tuple[Pool, Published],
+        number: int,
+        *,
+        is_entry: bool,
     ) -> Found:
         undo = self._taking.take(key.claim, wanted, *candidate, number=number)
         if undo is None:
             return Found.NO
         returns = self._variant.has(Quirk.ALL_GOES_ON_WITH_FIRST)
-        following = Key(key.claim, key.request) if returns else key
+        following = RequestKey(key.claim, key.request) if returns else key
         found = self._allocate(following, number + 1, is_entry=is_entry, start=0)
         if found is not Found.YES:
             undo()
         return found
 
-    def _allocate_any(self, key: Key, wanted: Wanted, number: int, *, is_entry: bool, start: int) -> Found:
+    def _allocate_any(
+        self, key: RequestKey, wanted: Wanted, number: int, *, is_entry: bool, start: int
+    ) -> Found:
         for position in range(start if self._variant.picks_combinations else 0, len(self._candidates)):
             pool, published = self._candidates[position]
             if published is None:
@@ -294,7 +297,7 @@ class Search:
                 return found
         return Found.NO
 
-    def can_have(self, key: Key, wanted: Wanted, published: Published) -> bool:
+    def can_have(self, key: RequestKey, wanted: Wanted, published: Published) -> bool:
         """Checks that a device is free, selected and large enough, cheap tests first."""
         if not self._usage.is_free(wanted, published, key.claim):
             # This is what a search does most often, so nothing is called without a tracer.
@@ -346,7 +349,7 @@ class Look:
         """
         self._refusals.clear()
         self._matching.forget()
-        self._search.can_have(Key(0, 0), wanted, published)
+        self._search.can_have(RequestKey(0, 0), wanted, published)
         if in_full or not self._refusals:
             is_share = self._variant.features.consumable_capacity and published.shareable
             taking = self._make_taking() if published.device.consumes_counters else self._taking

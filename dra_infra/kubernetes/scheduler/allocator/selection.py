@@ -111,7 +111,7 @@ class CelEvaluator:
         return view
 
 
-def passes(
+def passes_selectors(
     selectors: Sequence[DeviceSelector],
     owner: str,
     published: Published,

@@ -10,16 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from dra_infra.kubernetes.api.label_selectors import matches_node_selector
+from dra_infra.kubernetes.api.nodes import Node
 from dra_infra.kubernetes.api.resource_slice import Device, NodeSelector, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import PoolID, Published, published_devices
 from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
-
-
-def pool_of(slice_: ResourceSlice) -> PoolID:
-    """The pool that a slice is part of."""
-    return PoolID(slice_.spec.driver, slice_.spec.pool.name)
 
 
 def matches_node(
@@ -61,7 +56,7 @@ class SliceIndex:
         self._settled: dict[Variant, tuple[dict[str, _Numbered], _Numbered]] = {}
         self._unparsed = [each for each in slices if any(map(find_parse_error, _list_selectors(each)))]
         for number, slice_ in enumerate(slices):
-            self._by_pool[pool_of(slice_)].append(slice_)
+            self._by_pool[PoolID.of(slice_)].append(slice_)
             if _uses_compatibility_groups(slice_):
                 self._grouped.add(id(slice_))
             if not slice_.spec.node_name or self._is_for_all(slice_):
@@ -102,7 +97,7 @@ class SliceIndex:
         by_pool: dict[PoolID, _Numbered] = defaultdict(list)
         for number, slice_ in self._shared:
             if slice_.spec.node_name:
-                by_pool[pool_of(slice_)].append((number, slice_))
+                by_pool[PoolID.of(slice_)].append((number, slice_))
         local = dict(self._local)
         settled: set[int] = set()
         for pool, numbered in by_pool.items():

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from dra_infra.kubernetes.api.quantity import Quantity, nanos
 from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.scheduler.allocator.capacity import fits
+from dra_infra.kubernetes.scheduler.allocator.capacity import fits_capacity
 from dra_infra.kubernetes.scheduler.allocator.identity import DeviceID, Published
 from dra_infra.kubernetes.scheduler.allocator.requests import Wanted
 from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
@@ -25,6 +25,7 @@ _MOST_ADDED: Final = 256
 """Entries beside the large tables before they are copied into one; forks share the large ones."""
 
 NO_USE: Final[Mapping[str, int]] = MappingProxyType({})
+"""No capacity of a device in use."""
 
 
 @dataclass(slots=True)
@@ -182,7 +183,7 @@ class Usage:
         Raises:
             CapacityError: In 1.37, when the request cannot be counted.
         """
-        return fits(
+        return fits_capacity(
             wanted.capacity,
             published.device.capacity or {},
             self._state.consumed(published.id),

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api import v1beta1
+from dra_infra.kubernetes.api import Record, v1beta1
 from dra_infra.kubernetes.api.decoding import record_of
 from dra_infra.kubernetes.api.gates import NEWEST
-from dra_infra.kubernetes.api.record import JsonType, Record, ValueShape, known_fields
+from dra_infra.kubernetes.api.record import JsonType, ValueShape, known_fields
 
 JSON = st.recursive(
     st.none()

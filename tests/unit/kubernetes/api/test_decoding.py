@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.decoding import KINDS, VERSIONS, can_decode, decode
-from dra_infra.kubernetes.api.record import Record
+from dra_infra.kubernetes.api import VERSIONS, Record, can_decode, decode
+from dra_infra.kubernetes.api.decoding import KINDS
 from tests.unit.kubernetes.api.manifests import JSON, manifests
 
 EXACTLY = "spec.devices.requests[0].exactly"

@@ -3,9 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from dra_infra.kubernetes.api.decoding import decode
-from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api import DeviceClass, decode, with_defaults
 from tests.unit.kubernetes.api.manifests import manifests
 
 

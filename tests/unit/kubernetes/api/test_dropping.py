@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.dropping import drop_from_claim
-from dra_infra.kubernetes.api.resource_claim import DeviceClaim
+from dra_infra.kubernetes.api import DeviceClaim, drop_from_claim
 from dra_infra.target import ClusterTarget
 
 

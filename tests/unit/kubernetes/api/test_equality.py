@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.equality import is_same_json, is_same_value
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, is_same_json, is_same_value
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.target import ClusterTarget
 
 KINDS = ("ResourceClaim", "ResourceClaimTemplate")

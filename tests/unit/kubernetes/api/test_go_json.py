@@ -7,18 +7,19 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from dra_infra.kubernetes.api.decoding import decode
-from dra_infra.kubernetes.api.defaults import with_defaults
-from dra_infra.kubernetes.api.device_class import OpaqueDeviceConfiguration
-from dra_infra.kubernetes.api.go_text import go_json
-from dra_infra.kubernetes.api.metadata import Condition, ObjectMeta
-from dra_infra.kubernetes.api.resource_claim import (
+from dra_infra.kubernetes.api import (
     CapacityRequirements,
     DeviceClaim,
     DeviceRequest,
     DeviceSubRequest,
     ExactDeviceRequest,
+    ObjectMeta,
+    OpaqueDeviceConfiguration,
+    decode,
+    go_json,
+    with_defaults,
 )
+from dra_infra.kubernetes.api.metadata import Condition
 from tests.unit.kubernetes.api.manifests import JSON, manifests
 
 TOLERATION = {"key": "a", "operator": "Equal", "value": "yes", "effect": "NoExecute", "tolerationSeconds": 30}

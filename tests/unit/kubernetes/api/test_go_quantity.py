@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.quantity import BINARY, NANO, Amount, Quantity
+from dra_infra.kubernetes.api import NANO, Quantity
+from dra_infra.kubernetes.api.quantity import BINARY, Amount
 from dra_infra.kubernetes.cel.interpreter.numbers import read_amount
 
 

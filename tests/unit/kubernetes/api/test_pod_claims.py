@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.pods import (
-    ContainerClaims,
-    ContainerResourceClaim,
-    PodResourceClaim,
-    decode_pod_claims,
-)
-from dra_infra.kubernetes.api.workload_kinds import PodPart, WorkloadKind, WorkloadKinds, read_steps
+from dra_infra.kubernetes.api import PodPart, WorkloadKind, WorkloadKinds, decode_pod_claims, read_steps
+from dra_infra.kubernetes.api.pods import ContainerClaims, ContainerResourceClaim, PodResourceClaim
 from tests.unit.kubernetes.api.manifests import JSON
 
 SPEC: dict[str, Any] = {

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.quantity import FORMAT_WRONG, NUMERIC_WRONG, SUFFIX_WRONG, Quantity
+from dra_infra.kubernetes.api import Quantity
+from dra_infra.kubernetes.api.quantity import FORMAT_WRONG, NUMERIC_WRONG, SUFFIX_WRONG
 
 CANONICAL = {
     # Values are those of resource.ParseQuantity(text).String() in k8s.io/apimachinery v0.37.1.

@@ -7,7 +7,7 @@ import semver as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.semver import Semver
+from dra_infra.kubernetes.api import Semver
 
 ASCENDING = [
     # semver.org, section 11.

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api import v1beta1
-from dra_infra.kubernetes.api.decoding import KINDS, VERSIONS, decode
-from dra_infra.kubernetes.api.resource_claim import DeviceRequest, ExactDeviceRequest
-from dra_infra.kubernetes.api.versions import convert
+from dra_infra.kubernetes.api import VERSIONS, DeviceRequest, ExactDeviceRequest, convert, decode, v1beta1
+from dra_infra.kubernetes.api.decoding import KINDS
 from tests.unit.kubernetes.api.manifests import manifests
 
 ARRANGED = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.workload_kinds import BUILT_IN, Number, PodPart, WorkloadKind, read_steps
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, Number, PodPart, WorkloadKind, read_steps
 from dra_infra.program_objects import UNKNOWN
 
-find_pod_templates = BUILT_IN.find_pod_templates
+find_pod_templates = BUILT_IN_KINDS.find_pod_templates
 
 POD: dict[str, Any] = {
     "resourceClaims": [

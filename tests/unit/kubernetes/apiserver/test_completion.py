@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.kubernetes.apiserver.policies.completion import (
     NotKnown,
     add_daemon_tolerations,

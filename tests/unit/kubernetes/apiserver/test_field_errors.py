@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.go_text import go_json, quoted
+from dra_infra.kubernetes.api import go_json
+from dra_infra.kubernetes.api.go_text import quoted
 from dra_infra.kubernetes.apiserver.field_errors import (
     duplicate,
     forbidden,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import PodAdmission
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.apiserver import PodAdmission
+from dra_infra.kubernetes.scheduler import pod_requests
 
 
 def a_range(*limits, name="defaults", namespace="ml"):

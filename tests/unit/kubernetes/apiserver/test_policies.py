@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.manifests import UNKNOWN
+from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.kubernetes.apiserver.policies.decisions import Policy
 from dra_infra.kubernetes.apiserver.policies.requests import NOBODY_ASKS, User, read_pod_request, read_request
 from dra_infra.target import ClusterTarget

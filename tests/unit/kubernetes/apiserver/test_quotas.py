@@ -6,17 +6,16 @@ from collections import Counter
 
 import pytest
 
-from dra_infra.kubernetes.apiserver.admission import (
-    CLAIMS_KEY,
+from dra_infra.kubernetes.apiserver import (
+    QuotaKey,
     Quotas,
     count_claim,
     count_extended_claim,
     count_pod,
     describe_refusal,
-    is_quota_key,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler import pod_requests
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 IMPLICIT = "requests.deviceclass.resource.kubernetes.io/gpu"
@@ -58,7 +57,7 @@ def exactly(count=None, device_class="gpu", **rest):
 )
 def test_a_claim_counts_by_what_it_asks_for(requests, devices):
     use = count_claim(a_claim(*requests), {}, bridged=True)
-    assert use[CLAIMS_KEY] == 1
+    assert use[QuotaKey.CLAIMS] == 1
     assert use[DEVICES] == devices
 
 
@@ -71,7 +70,7 @@ def test_devices_of_claims_count_for_the_extended_resource_of_their_class():
 def test_the_claim_for_extended_resources_does_not_count_twice_what_its_pod_asks_for():
     pod = Counter({"requests.example.com/gpu": 2, "pods": 1})
     use = count_extended_claim(a_claim(exactly(2)), {"gpu": "example.com/gpu"}, pod)
-    assert use == Counter({CLAIMS_KEY: 1, DEVICES: 2, IMPLICIT: 2})
+    assert use == Counter({QuotaKey.CLAIMS: 1, DEVICES: 2, IMPLICIT: 2})
 
 
 def test_a_pod_counts_with_what_it_requests():
@@ -104,7 +103,7 @@ def test_a_quota_refuses_what_passes_it_and_says_the_numbers():
 
 def test_what_an_object_does_not_take_does_not_refuse_it():
     quotas = Quotas([a_quota(pods="0")])
-    assert not quotas.refusal("ml", Counter({CLAIMS_KEY: 1}))
+    assert not quotas.refusal("ml", Counter({QuotaKey.CLAIMS: 1}))
     assert quotas.refusal("ml", Counter({"pods": 1}))
 
 
@@ -142,16 +141,20 @@ def test_claims_count_under_the_implicit_name_whether_their_class_has_another_or
 
 
 def test_a_refusal_is_in_the_words_of_the_server():
-    hard = read_hard(a_quota(**{IMPLICIT: "2", DEVICES: "3k", CLAIMS_KEY: "0", "requests.cpu": "1"}))
+    hard = read_hard(a_quota(**{IMPLICIT: "2", DEVICES: "3k", QuotaKey.CLAIMS: "0", "requests.cpu": "1"}))
     use = count_claim(a_claim(exactly(2)), {}, bridged=True)
     used = Counter({IMPLICIT: 1, DEVICES: 2999, "requests.cpu": 5000})
     assert describe_refusal("team", hard, use, used) == (
-        f"exceeded quota: team, requested: {CLAIMS_KEY}=1,{DEVICES}=2,{IMPLICIT}=2, "
-        f"used: {CLAIMS_KEY}=0,{DEVICES}=2999,{IMPLICIT}=1, limited: {CLAIMS_KEY}=0,{DEVICES}=3k,{IMPLICIT}=2"
+        f"exceeded quota: team, requested: {QuotaKey.CLAIMS}=1,{DEVICES}=2,{IMPLICIT}=2, "
+        f"used: {QuotaKey.CLAIMS}=0,{DEVICES}=2999,{IMPLICIT}=1, limited: {QuotaKey.CLAIMS}=0,{DEVICES}=3k,{IMPLICIT}=2"
     )
     assert describe_refusal("team", hard, Counter({"requests.cpu": 0}), used) == ""
 
 
 def test_every_key_of_a_quota_is_a_qualified_name_also_that_of_huge_pages():
     keys = ("hugepages-2Mi", "requests.hugepages-1Gi", "hugepages-!!", "requests.hugepages-", "a/b/c", "pods")
-    assert [key for key in keys if is_quota_key(key)] == ["hugepages-2Mi", "requests.hugepages-1Gi", "pods"]
+    assert [key for key in keys if QuotaKey(key).is_known] == [
+        "hugepages-2Mi",
+        "requests.hugepages-1Gi",
+        "pods",
+    ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.advice.objects import validate
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.target import ClusterTarget
 
 SHARING = {"DRAConsumableCapacity": True}

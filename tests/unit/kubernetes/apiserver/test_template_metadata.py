@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.gates import SUPPORTED_MINORS
-from dra_infra.kubernetes.apiserver.verdict import judge
+from dra_infra.kubernetes.api import SUPPORTED_MINORS
+from dra_infra.kubernetes.apiserver import judge
 from dra_infra.target import ClusterTarget
 
 

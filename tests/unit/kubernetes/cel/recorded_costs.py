@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from dra_infra.kubernetes.cel.environment import Environment
+from dra_infra.kubernetes.cel import Environment
 
 PATH = Path(__file__).parent / "golden" / "costs.txt"
 

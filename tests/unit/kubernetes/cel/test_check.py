@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.codes import CODES
-from dra_infra.kubernetes.cel.check import Checked, check_expression, find_tree
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel import Environment, check_expression
+from dra_infra.kubernetes.cel.check import Checked, find_tree
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from dra_infra.kubernetes.cel.reads import Read
 
 A = 'device.attributes["a.b"]'

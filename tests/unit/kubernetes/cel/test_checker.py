@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel import Environment, check_expression
+from dra_infra.kubernetes.cel.environment import DEFAULT
 
 OLDER = Environment(minor=35)
 

@@ -6,13 +6,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel import check
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
-from dra_infra.kubernetes.cel.evaluate import compile_expression
-from dra_infra.kubernetes.cel.source_text import split
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import (
+    DeviceView,
+    Environment,
+    check,
+    check_expression,
+    compile_expression,
+    split_conjunction,
+)
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from dra_infra.kubernetes.cel.tree import Node, walk
 
 DOMAIN = 'device.attributes["a.b"]'
@@ -96,8 +99,8 @@ def test_the_clauses_say_what_the_whole_says(text: str, environment: Environment
 
 def test_a_plain_conjunction_is_told_apart():
     text = "a == 1 && b.exists(x, x && y) && 'c && d' in e"
-    assert [text[clause.offset :].startswith(clause.text) for clause in split(text)] == [True] * 3
-    assert [clause.text.strip() for clause in split(text)] == [
+    assert [text[clause.offset :].startswith(clause.text) for clause in split_conjunction(text)] == [True] * 3
+    assert [clause.text.strip() for clause in split_conjunction(text)] == [
         "a == 1",
         "b.exists(x, x && y)",
         "'c && d' in e",
@@ -121,7 +124,7 @@ def test_a_plain_conjunction_is_told_apart():
     ],
 )
 def test_what_need_not_be_a_conjunction_is_left_alone(text: str):
-    assert split(text) == ()
+    assert split_conjunction(text) == ()
 
 
 def test_clauses_are_compiled_once(monkeypatch):

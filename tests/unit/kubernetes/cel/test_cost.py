@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.kubernetes.api.limits import MAX_COST
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import Environment, check_expression
 from dra_infra.kubernetes.cel.cost import estimate_cost
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from tests.unit.kubernetes.cel.recorded_costs import ENVIRONMENTS, read_rows
 
 ROWS = read_rows()

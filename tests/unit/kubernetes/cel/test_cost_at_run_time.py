@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
 from dra_infra.kubernetes.cel.declarations import declarations
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Program, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Program
 from dra_infra.kubernetes.cel.interpreter.call_costs import _NEW, _OLD, _STANDARD, _TRACKERS
 from dra_infra.kubernetes.cel.interpreter.cheapness import MAX_SIZE, is_cheap
 from tests.unit.kubernetes.cel.recorded_costs import read_rows

@@ -9,11 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.dependencies import find_dependencies
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute
+from dra_infra.kubernetes.cel import DeviceView, check_expression, compile_expression, find_dependencies
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch
 
 A = 'device.attributes["a.b"]'
 VIEW = DeviceView(

@@ -8,15 +8,9 @@ import pytest
 
 from dra_infra.codes import CODES
 from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import (
-    Failed,
-    Match,
-    NoMatch,
-    compile_expression,
-    derive_attribute,
-)
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import DeviceView, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, NoMatch, derive_attribute
 
 A = 'device.attributes["gpu.nvidia.com"]'
 C = 'device.capacity["gpu.nvidia.com"]'

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import pytest
 
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import MATCH, Failed, compile_expression, derive_attribute
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel.evaluate import MATCH, Failed, derive_attribute
 
 VIEW = DeviceView("a.b")
 

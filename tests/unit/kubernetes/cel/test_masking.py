@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.cel import check
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel import Environment, check
+from dra_infra.kubernetes.cel.environment import DEFAULT
 from dra_infra.kubernetes.cel.masking import mask
 from dra_infra.kubernetes.cel.tree import walk
 

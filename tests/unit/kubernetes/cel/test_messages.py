@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match
 
 ROWS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("messages.json").read_text())
 BEFORE = "before 1.37"

@@ -6,11 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, compile_expression
+from dra_infra.kubernetes.cel import (
+    DeviceView,
+    SyntaxRefusedError,
+    check_expression,
+    compile_expression,
+    tokenize,
+)
+from dra_infra.kubernetes.cel.evaluate import Match
 from dra_infra.kubernetes.cel.parsing.parser import parse
-from dra_infra.kubernetes.cel.parsing.tokens import SyntaxRefusedError, find_escaped, tokenize
+from dra_infra.kubernetes.cel.parsing.tokens import find_escaped
 from dra_infra.kubernetes.cel.tree import Call, Const, Ident, Select
 
 VIEW = DeviceView("a.b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import check_expression
 from dra_infra.kubernetes.cel.patterns import PatternError, refuse_pattern
 
 

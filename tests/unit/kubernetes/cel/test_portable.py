@@ -5,8 +5,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.cel import check
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel import Environment, check
+from dra_infra.kubernetes.cel.environment import DEFAULT
 
 ENVIRONMENTS = [
     Environment(minor=minor, stored=stored, list_attributes=lists, consumable_capacity=capacity)

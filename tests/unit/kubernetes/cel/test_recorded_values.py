@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.device_view import DeviceView
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import DeviceView
 from dra_infra.kubernetes.cel.evaluate import Failed, derive_attribute
 
 TABLE = json.loads((Path(__file__).parent / "values-1.37.1.json").read_text())

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Failed, Match, Verdict, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity
+from dra_infra.kubernetes.cel import DeviceView, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Failed, Match, Verdict
 
 FOLDER = Path(__file__).parent
 TABLE = json.loads((FOLDER / "kubernetes-1.37.1.json").read_text())

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_expression
+from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
 from dra_infra.kubernetes.cel.constants import read_double
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.environment import Environment
-from dra_infra.kubernetes.cel.evaluate import compile_expression
 from dra_infra.kubernetes.cel.patterns import refuse_pattern
 
 NEW = Environment(stored=False)

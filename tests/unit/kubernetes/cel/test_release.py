@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.cel.check import check_derived, check_expression
-from dra_infra.kubernetes.cel.environment import DEFAULT, Environment
+from dra_infra.kubernetes.cel import Environment, check_derived, check_expression
+from dra_infra.kubernetes.cel.environment import DEFAULT
 
 ATTRIBUTE = 'device.attributes["a.b"].x'
 LISTS = "[3, 1].sort() == [1, 3]"

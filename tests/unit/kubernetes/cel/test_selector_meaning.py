@@ -14,12 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import DeviceAttribute, DeviceCapacity
-from dra_infra.kubernetes.api.semver import Semver
-from dra_infra.kubernetes.cel.check import check_expression
-from dra_infra.kubernetes.cel.device_view import DeviceView
-from dra_infra.kubernetes.cel.evaluate import Match, NoMatch, compile_expression
+from dra_infra.kubernetes.api import DeviceAttribute, DeviceCapacity, Quantity, Semver
+from dra_infra.kubernetes.cel import DeviceView, check_expression, compile_expression
+from dra_infra.kubernetes.cel.evaluate import Match, NoMatch
 from dra_infra.selectors.any_attribute import attribute, capacity, version
 from dra_infra.selectors.gpu_selectors import gpu
 from dra_infra.selectors.selector import Selector, driver

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_claim import AllocationResult
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.device_amounts import DeviceAmounts
+from dra_infra.kubernetes.api import AllocationResult, ResourceSlice
+from dra_infra.kubernetes.scheduler import DeviceAmounts
 from dra_infra.target import ClusterTarget
 
 DRIVER = "cpu.example.com"

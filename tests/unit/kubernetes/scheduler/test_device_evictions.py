@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelector
-from dra_infra.kubernetes.scheduler.device_evictions import Eviction, find_evictions
+from dra_infra.kubernetes.api import DeviceTaint, DeviceTaintSelector
+from dra_infra.kubernetes.scheduler import Eviction, find_evictions
 
 TAINT = DeviceTaint(key="example.com/service", value="INC-1", effect="NoExecute")
 SELECTOR = DeviceTaintSelector(driver="gpu.example.com", pool="n1", device="gpu-0")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
+from dra_infra.kubernetes.api import DeviceClass
 from dra_infra.kubernetes.api.names import is_extended_resource_name
-from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
-from dra_infra.kubernetes.scheduler.pod_resources import pod_requests
+from dra_infra.kubernetes.scheduler import ServedResources, pod_requests
 from dra_infra.target import ClusterTarget
 
 GPU, NIC = "example.com/gpu", "example.com/nic"

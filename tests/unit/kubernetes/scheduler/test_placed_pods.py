@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.label_selectors import LabelSelector, Namespaces
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_shapes import find_host_ports, read_shape
+from dra_infra.kubernetes.api import LabelSelector, Namespaces, Node, NodeTaint
+from dra_infra.kubernetes.scheduler import PlacedPods, read_shape
+from dra_infra.kubernetes.scheduler.pod_shapes import find_host_ports
 from tests.growth import takes_linear_time
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -14,14 +14,16 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.label_selectors import Namespaces
-from dra_infra.kubernetes.api.pod_containers import Amounts
-from dra_infra.kubernetes.scheduler.extended_resources import ServedResources
-from dra_infra.kubernetes.scheduler.fleet import Node, NodeTaint
-from dra_infra.kubernetes.scheduler.placed_pods import PlacedPods
-from dra_infra.kubernetes.scheduler.pod_resources import find_shortage, node_amounts, pod_requests
-from dra_infra.kubernetes.scheduler.pod_shapes import PodShape, read_shape
+from dra_infra.kubernetes.api import Amounts, DeviceClass, Namespaces, Node, NodeTaint
+from dra_infra.kubernetes.scheduler import (
+    PlacedPods,
+    PodShape,
+    ServedResources,
+    find_shortage,
+    node_amounts,
+    pod_requests,
+    read_shape,
+)
 from dra_infra.target import ClusterTarget
 
 CASES = [

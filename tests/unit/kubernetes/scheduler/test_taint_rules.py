@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import with_taint_rules
+from dra_infra.kubernetes.api import ResourceSlice
+from dra_infra.kubernetes.scheduler import with_taint_rules
 from dra_infra.target import ClusterTarget
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice
 

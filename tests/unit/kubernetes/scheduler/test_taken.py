@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.fleet import Fleet, Node
-from dra_infra.kubernetes.scheduler.placed_pods import Taken
+from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api import Node, ResourceSlice
+from dra_infra.kubernetes.scheduler import Taken
 from tests import draws
 from tests.placing import place
 

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from dra_infra.errors import PluginError, Problem
-from dra_infra.kubernetes.api.resource_slice import Device
+from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.protocol import health_v1_pb2
 from dra_infra.plugin.service.health import MOST_WATCHERS, SERVICES, HealthService

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.quantity import nanos
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, DeviceID, Failed
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import AllocationResult, DeviceClass, Node, ResourceClaim, ResourceSlice, nanos
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    AllocatedState,
+    Allocator,
+    DeviceID,
+    Failed,
+    Variant,
+)
 from tests.unit.kubernetes.scheduler.allocator.cases import Case
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeVar
 
-from dra_infra.kubernetes.api.gates import GATES, Release
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant, asked_features, choose_variant
+from dra_infra.kubernetes.api import GATES, Release
+from dra_infra.kubernetes.scheduler.allocator import Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import asked_features, choose_variant
 from tests.unit.kubernetes.scheduler.allocator.claims import CLASSES, claims_of
 from tests.unit.kubernetes.scheduler.allocator.fleets import allocated_of, slices_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
+from dra_infra.kubernetes.scheduler.allocator import Variant
 
 _DRIVER: Final = "device.driver == 'a.example.com'"
 _SELECTORS: Final = (

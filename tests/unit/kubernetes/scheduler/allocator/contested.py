@@ -8,7 +8,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant, asked_features, choose_variant
+from dra_infra.kubernetes.scheduler.allocator import Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import asked_features, choose_variant
 from tests.unit.kubernetes.scheduler.allocator.cases import (
     BASIC,
     Case,

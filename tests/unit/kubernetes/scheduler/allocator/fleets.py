@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
+from dra_infra.kubernetes.scheduler.allocator import Variant
 
 DRIVERS: Final = ("a.example.com", "b.example.com")
 _POOLS: Final = ("p", "q")

@@ -8,23 +8,27 @@ from dataclasses import fields, replace
 from typing import Any, Final
 from unittest.mock import PropertyMock, patch
 
-from dra_infra.kubernetes.api.quantity import Quantity
-from dra_infra.kubernetes.api.resource_slice import DeviceCapacity
+from dra_infra.kubernetes.api import DeviceCapacity, Quantity
 from dra_infra.kubernetes.scheduler.allocator import (
+    NO_USE,
+    AllocatedState,
+    Matching,
+    Quirk,
+    Usage,
+    Variant,
     allocator,
     capacity,
     counters,
     pools,
     requests,
+    scalar_value,
     search,
     selection,
     slices,
 )
-from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match, scalar
-from dra_infra.kubernetes.scheduler.allocator.matching import Matching
-from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState, Usage
+from dra_infra.kubernetes.scheduler.allocator.constraints import Scope, _Distinct, _Match
 from dra_infra.kubernetes.scheduler.allocator.taking import Taking
-from dra_infra.kubernetes.scheduler.allocator.variants import Features, Quirk, Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import Features
 
 Patches = Callable[[], list[Any]]
 
@@ -88,7 +92,7 @@ _NEWEST: Final = Variant(number=37, channel="incubating", features=Features(), g
 
 MUTANTS: Final[dict[str, Patches]] = {
     "slices of an older generation stay": _put(
-        pools, "_add", lambda gathered, each: gathered.setdefault(slices.pool_of(each), []).append(each)
+        pools, "_add", lambda gathered, each: gathered.setdefault(slices.PoolID.of(each), []).append(each)
     ),
     "incomplete pools are complete": _pool_without("is_incomplete", value=False),
     "newer generations elsewhere are not looked for": _put(
@@ -168,12 +172,12 @@ MUTANTS: Final[dict[str, Patches]] = {
     ],
     "types of values are not compared": lambda: [
         patch(
-            "dra_infra.kubernetes.scheduler.allocator.constraints.scalar",
-            lambda attribute: (found := scalar(attribute)) and ("string", found[1]),
+            "dra_infra.kubernetes.scheduler.allocator.constraints.scalar_value",
+            lambda attribute: (found := scalar_value(attribute)) and ("string", found[1]),
         )
     ],
     "capacity is endless": lambda: [
-        patch("dra_infra.kubernetes.scheduler.allocator.state.fits", lambda *_: True)
+        patch("dra_infra.kubernetes.scheduler.allocator.state.fits_capacity", lambda *_: True)
     ],
     "earlier shares take no capacity": _returns(AllocatedState, "consumed", NO_USE),
     "shares of this attempt take no capacity": _put(Usage, "take_capacity", lambda *_: lambda: None),

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.identity import Published, published_devices
-from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator, KindEvaluator, Trouble
+from dra_infra.kubernetes.api import ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import Published, Trouble
+from dra_infra.kubernetes.scheduler.allocator.identity import published_devices
+from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case, everything_of, release_of
 from tests.unit.kubernetes.scheduler.allocator.known import a_slice

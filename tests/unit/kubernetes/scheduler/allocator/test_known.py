@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, quirks_of
+from dra_infra.kubernetes.scheduler.allocator import Quirk
+from dra_infra.kubernetes.scheduler.allocator.variants import quirks_of
 from tests.unit.kubernetes.scheduler.allocator import known
 from tests.unit.kubernetes.scheduler.allocator.answers import answers_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case

@@ -14,12 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator import demands, facts, pruning
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
+from dra_infra.kubernetes.api import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import (
+    Allocated,
+    Allocator,
+    Cannot,
+    Failed,
+    Outcome,
+    demands,
+    facts,
+    pruning,
+)
 from dra_infra.kubernetes.scheduler.allocator.bounds import Bounds, Flow
 from dra_infra.kubernetes.scheduler.allocator.demands import Demands
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Cannot, Failed, Outcome
 from dra_infra.kubernetes.scheduler.allocator.pruning import States
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.target import ClusterTarget

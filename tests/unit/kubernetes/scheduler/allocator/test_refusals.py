@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Cannot
-from dra_infra.kubernetes.scheduler.allocator.refusals import Check, Refusal
-from dra_infra.kubernetes.scheduler.allocator.requests import describe
+from dra_infra.kubernetes.api import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import Allocated, Cannot, Check, Refusal
+from dra_infra.kubernetes.scheduler.allocator.requests import describe_request
 from tests import draws
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import Case, draw_case, make_case
@@ -36,7 +35,7 @@ def refusals_of(case: Case) -> list[list[Refusal]]:
     claim = ResourceClaim.from_manifest(case.claims[0])
     request = (claim.spec.devices.requests or ())[0]
     assert request.exactly is not None
-    wanted = describe(claim, request, request.exactly, allocator._classes, case.variant)
+    wanted = describe_request(claim, request, request.exactly, allocator.classes, case.variant)
     look = allocator.look(node)
     return [look.refusals(wanted, pool, device) for pool in allocator.pools(node) for device in pool.devices]
 

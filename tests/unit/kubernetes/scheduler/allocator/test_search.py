@@ -5,12 +5,8 @@ from itertools import count
 
 import pytest
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Failed
-from dra_infra.kubernetes.scheduler.allocator.selection import Trouble
+from dra_infra.kubernetes.api import DeviceClass, ResourceClaim, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import Allocated, Allocator, Failed, Trouble
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, make_case
 from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, selecting

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from dra_infra.kubernetes.api.resource_claim import ResourceClaim
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, AllocationError
+from dra_infra.kubernetes.api import ResourceClaim
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocationError
 from dra_infra.kubernetes.scheduler.allocator.pruning import SearchLength
 from dra_infra.kubernetes.scheduler.allocator.search import Search
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Failed, Outcome
+from dra_infra.kubernetes.scheduler.allocator import Allocated, Failed, Outcome
 from tests.draws import seeds
 from tests.unit.explanation.asked import claims_of
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
+from dra_infra.kubernetes.scheduler.allocator import Allocator
 from dra_infra.target import ClusterTarget
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, answers_of, node_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, make_case

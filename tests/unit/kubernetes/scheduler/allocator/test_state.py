@@ -1,13 +1,7 @@
 from __future__ import annotations
 
-from dra_infra.kubernetes.api.device_class import DeviceClass
-from dra_infra.kubernetes.api.quantity import NANO
-from dra_infra.kubernetes.api.resource_claim import AllocationResult, ResourceClaim
-from dra_infra.kubernetes.api.resource_slice import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.allocator import Allocator
-from dra_infra.kubernetes.scheduler.allocator.identity import Allocated, Cannot, DeviceID
-from dra_infra.kubernetes.scheduler.allocator.state import AllocatedState
-from dra_infra.kubernetes.scheduler.fleet import Node
+from dra_infra.kubernetes.api import NANO, AllocationResult, DeviceClass, Node, ResourceClaim, ResourceSlice
+from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, Cannot, DeviceID
 from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of
 from tests.unit.kubernetes.scheduler.allocator.cases import MINORS
 from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, share_picked_twice
