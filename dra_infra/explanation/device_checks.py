@@ -121,12 +121,14 @@ class CheckResult:
         rank: How many selectors are before the one that it fails, those of the class first.
         detail: The taint, capacity, counter set or feature; what is in use of it; why a selector has no value.
         is_error: Whether the selector has no value on the device, which ends the attempt if the search comes to it.
+        taints: The taints that are not tolerated, in words.
     """
 
     stage: Stage
     rank: int = 0
     detail: str = ""
     is_error: bool = False
+    taints: tuple[str, ...] = ()
 
 
 PASSED: Final = CheckResult(Stage.PASSED)
@@ -251,7 +253,7 @@ class DeviceChecks:
                 shown = sorted(
                     f"{each.key}{'=' + each.value if each.value else ''}:{each.effect}" for each in taints
                 )
-                return CheckResult(Stage.TAINT, detail=", ".join(shown))
+                return CheckResult(Stage.TAINT, detail=", ".join(shown), taints=tuple(shown))
             case _:
                 return CheckResult(Stage.COUNTER, detail=join_sets(published))
 

@@ -13,7 +13,7 @@ from dra_infra.explanation.question import Leaf, Question
 from dra_infra.explanation.shares import largest_share
 from dra_infra.explanation.survey import Survey
 from dra_infra.kubernetes.api import CapacityRequirements, DeviceToleration, drivers_of, nanos
-from dra_infra.kubernetes.scheduler.allocator import RequestKey
+from dra_infra.kubernetes.scheduler.allocator import RequestKey, list_untolerated
 
 _CLASSES: Final = 6
 """Other classes that are tried."""
@@ -66,18 +66,14 @@ def _fewer(question: Question, leaf: Leaf, survey: Survey) -> Ladder:
 
 
 def _tolerate(question: Question, leaf: Leaf, survey: Survey) -> Iterator[Ladder]:
+    known = leaf.wanted.leaf.tolerations or []
     for shown, devices in sorted(survey.stopped_at(leaf, Stage.TAINT).items()):
-        texts = set(shown.split(", "))
-        taints = {
-            (each.key, each.value, each.effect)
-            for each in devices[0].device.taints or ()
-            if f"{each.key}{'=' + each.value if each.value else ''}:{each.effect}" in texts
-        }
+        untolerated = list_untolerated(devices[0].device, known, question.cluster.variant)
+        taints = {(each.key, each.value, each.effect) for each in untolerated}
         added = [
             DeviceToleration(key=key, operator="Equal" if value else "Exists", value=value, effect=effect)
             for key, value, effect in sorted(taints)
         ]
-        known = leaf.wanted.leaf.tolerations or []
         yield [
             Edit(
                 kind="tolerate",

@@ -125,7 +125,7 @@ def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
             return NodeReason("no-device-matches", text)
     reached = max(result.stage for result in results)
     last = {result.detail for result in results if result.stage is reached}
-    tainted = {result.detail for result in results if result.stage is Stage.TAINT}
+    tainted = {taint for result in results for taint in result.taints}
     match reached:
         case Stage.PLACE | Stage.FEATURE:
             why = join_values(sorted(last))
@@ -142,9 +142,8 @@ def _explain_leaf(checks: DeviceChecks, leaf: Leaf) -> NodeReason | None:
             text = f"{leaf.name} matches devices that take more than all of counter set {join_values(sorted(last))}"
             return NodeReason("counters-exceeded", literal(text))
     if reached is Stage.TAINT or (leaf.is_all and tainted):
-        taints = sorted({taint for detail in tainted for taint in detail.split(", ")})
         code = "all-devices-blocked" if leaf.is_all else "device-tainted"
-        text = f"{leaf.name} does not tolerate the taints of the devices: {', '.join(taints)}"
+        text = f"{leaf.name} does not tolerate the taints of the devices: {', '.join(sorted(tainted))}"
         return NodeReason(code, literal(text))
     return None
 
