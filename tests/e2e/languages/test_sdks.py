@@ -17,7 +17,7 @@ from tools import sdk_programs
 pytestmark = pytest.mark.e2e
 
 
-def test_objects_and_urns_are_those_of_the_same_program_in_python_byte_for_byte(
+def test_objects_urns_and_state_are_those_of_the_same_program_in_python_byte_for_byte(
     lab: Lab, package: Path, made: Callable[[], Json]
 ) -> None:
     _, in_python = platform(lab)
@@ -33,4 +33,7 @@ def test_objects_and_urns_are_those_of_the_same_program_in_python_byte_for_byte(
         assert up.returncode == 0, up.stdout
         assert json.dumps(made(), sort_keys=True) == objects
         assert urns(lab) == names
+        # Back in Python there is nothing to do.
+        lab.write(in_python)
+        lab.stack.preview("--expect-no-changes").check()
         lab.stack.destroy().check()
