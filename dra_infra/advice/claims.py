@@ -216,22 +216,30 @@ def _advise_rest(leaf: Leaf, reach: Reach, context: Context) -> Iterator[Problem
         if slash or len(drivers) == 1:
             place = Place("capacity", domain if slash else next(iter(drivers)), identifier)
             missing = _judge_name(place, reach, context)
-            if missing is None and slash and drivers == {domain}:
-                missing = _check_prefix(name, identifier, domain, str(wanted[name]) if wanted else "")
+            if missing is None and drivers == {place.domain}:
+                entries = [
+                    device.published("capacity", f"{place.domain}/{identifier}") for device in reach.known
+                ]
+                is_prefixed = any(entry is not None and entry.is_prefixed for entry in entries)
+                if bool(slash) != is_prefixed:
+                    spelled = f"{place.domain}/{identifier}" if is_prefixed else identifier
+                    missing = _check_spelling(
+                        name, spelled, place.domain, str(wanted[name]) if wanted else ""
+                    )
             if missing is not None:
                 yield missing.at(f"{leaf.path}.capacity.requests")
 
 
-def _check_prefix(name: str, identifier: str, driver: str, amount: str) -> Finding:
+def _check_spelling(name: str, spelled: str, driver: str, amount: str) -> Finding:
     """Return that a capacity is requested under a name that no slice has.
 
-    The allocator looks names up letter by letter (requestsContainNonExistCapacity), and drivers leave their own domain out.
+    The allocator looks names up letter by letter (requestsContainNonExistCapacity), and most drivers leave their own domain out.
     """
     return Finding(
         "capacity-name-prefixed",
         f"no device has a capacity called {name}: up to Kubernetes 1.37 names are compared letter by letter, and {driver} "
-        f"publishes {identifier}",
-        f"write {identifier}: {amount}",
+        f"publishes {spelled}",
+        f"write {spelled}: {amount}",
     )
 
 

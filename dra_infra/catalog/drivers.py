@@ -29,6 +29,7 @@ class Published(NamedTuple):
         absent: When a device of the type lacks it; empty when each has it.
         value: What all devices of the type hold by definition, None when they differ.
         sample: What they happen to hold, or empty.
+        is_prefixed: Whether slices have the name with the driver's domain, which drivers usually leave out.
         values: All that are possible, empty when that is not known.
         instead: What says the same in the lines that lack it.
     """
@@ -39,6 +40,7 @@ class Published(NamedTuple):
     values: tuple[str, ...] = ()
     instead: str = ""
     sample: str = ""
+    is_prefixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +134,7 @@ class _Entry(NamedTuple):
     values_from: Literal["", "mig_profiles", "product_names"] = ""
     instead: str = ""
     sample: str = ""
+    is_prefixed: bool = False
 
 
 class _Class(NamedTuple):
@@ -200,7 +203,12 @@ def _published(
         values = _LISTS[entry.values_from]() if entry.values_from else tuple(entry.values)
         absent = entry.absent if _reaches(line, entry.absent_since, order) else ""
         qualified = name if "/" in name else f"{driver}/{name}"
-        yield qualified, Published(entry.type, absent, entry.value, values, entry.instead, entry.sample)
+        yield (
+            qualified,
+            Published(
+                entry.type, absent, entry.value, values, entry.instead, entry.sample, entry.is_prefixed
+            ),
+        )
 
 
 _LISTS: Final = {"mig_profiles": mig_profiles, "product_names": product_names}

@@ -201,7 +201,8 @@ def shareable_capacity(value: str, *, default: str, least: str, step: str) -> De
 
 def short_name(qualified: str, type_: DeviceType) -> str:
     """The name as the driver writes it into a slice."""
-    return qualified.removeprefix(f"{type_.driver}/")
+    entry = type_.attributes.get(qualified) or type_.capacity.get(qualified)
+    return qualified if entry and entry.is_prefixed else qualified.removeprefix(f"{type_.driver}/")
 
 
 def mebibytes(amount: int) -> str:

@@ -218,10 +218,7 @@ def _nic_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]
 
 def _numa_slices(group: NodeGroup, type_: DeviceType) -> tuple[SlicePattern, ...]:
     # That its CPUs are the node's is an alpha field, which servers drop: it is left out.
-    cpus = {
-        f"{type_.driver}/{name}": capacity
-        for name, capacity in capacity_of(type_, {"cpu": _CPUS_PER_NUMA_NODE}).items()
-    }
+    cpus = capacity_of(type_, {f"{type_.driver}/cpu": _CPUS_PER_NUMA_NODE})
     devices = (
         Device(
             name=type_.device_name.format(index=index),

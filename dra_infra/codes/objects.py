@@ -75,7 +75,7 @@ OBJECTS: dict[str, str] = {
     "request-shadowed": "an alternative of a prioritized list is never taken",
     "too-many-tolerations": "a request has more than 16 tolerations",
     "claim-without-container": "no container of a pod uses one of its claims, so they start without its devices",
-    "capacity-name-prefixed": "a capacity is requested under a name with the driver's domain, which no slice has",
+    "capacity-name-prefixed": "a capacity is requested with the driver's domain where slices have the name without it, or the other way round",
     "taint-rule-matches-all": "a DeviceTaintRule with an empty selector taints every device of every driver",
     "taint-rule-matches-nothing": "a DeviceTaintRule without a selector taints no device",
     "trainer-erases-claims": "a TrainJob sets resources, with which Kubeflow's Trainer erases the claims of its runtime",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -26,7 +26,33 @@ def merge_repeated(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     # First those of the very same words: a name may be a word that messages have anyway, such as `a`.
     groups = _group(([each] for each in problems), with_name=True)
     merged = tuple(_told(*each) for each in _group(groups, with_name=False))
-    return tuple(_merge_reads(merged))
+    return tuple(_merge_causes(_merge_reads(merged)))
+
+
+_CAUSES: Final = frozenset(
+    {
+        *("class-not-known", "namespace-not-known", "field-dropped", "field-ignored"),
+        *("version-not-served", "unknown-version", "attribute-other-release", "compute-domain-nodes"),
+    }
+)
+"""Codes whose message names the cause: a missing class or namespace, a gate, a release, or a version of the API."""
+
+
+def _merge_causes(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the problems, those with one cause in different places as the first of them, whose message names the other places."""
+    causes: dict[Hashable, list[Problem]] = {}
+    for number, each in enumerate(problems):
+        is_cause = each.code in _CAUSES and each.place is not None
+        key = (each.code, each.severity, each.message, each.hint) if is_cause else number
+        causes.setdefault(key, []).append(each)
+    for first, *others in causes.values():
+        places = list(dict.fromkeys(str(each.place) for each in others if each.place != first.place))
+        same = (
+            f"; the same at {count_of(len(places), 'other')}: {join_words(places, most=_MOST)}"
+            if places
+            else ""
+        )
+        yield replace(first, message=f"{first.message}{same}")
 
 
 _READ: Final = re.compile(

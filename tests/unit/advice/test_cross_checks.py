@@ -274,6 +274,13 @@ def test_a_capacity_is_requested_by_the_name_that_slices_have(name: str):
     assert [each.hint for each in told] == (["write memory: 40Gi"] if "/" in name else [])
 
 
+@pytest.mark.parametrize("name", ["cpu", "cpu.example.com/cpu"])
+def test_a_driver_that_keeps_its_domain_in_a_name_is_asked_with_it(name: str):
+    claim = a_claim(of="cpu.example.com", capacity={"requests": {name: "1"}})
+    told = found(claim).get("capacity-name-prefixed", [])
+    assert [each.hint for each in told] == ([] if "/" in name else ["write cpu.example.com/cpu: 1"])
+
+
 def kueue(mapped: Mapping[str, list[str]], *, in_map: bool) -> dict[str, Any]:
     """Kueue's Configuration, as an object or in a ConfigMap."""
     configuration = {

@@ -333,7 +333,7 @@ def test_a_long_read_tells_on_a_terminal_how_far_it_is(tmp_path: Path):
     file.write_text("apiVersion: v1\nkind: Namespace\n---\n" * 12_000)
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "dra_infra.cli.app", "validate", str(file)]
-    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", "DRA_INFRA_PROGRESS": ""}
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=theirs)
     os.close(theirs)
     shown = b""

@@ -100,3 +100,18 @@ def test_a_program_prints_it_once_and_json_has_each(tmp_path, capsys):
     assert render_text(review).count("count-below-one") == 1
     assert render_markdown(review).count("count-below-one") == 1
     assert render_json(review).count("count-below-one") == 6
+
+
+@pytest.mark.parametrize(("code", "number"), [("class-not-known", 1), ("count-below-one", 3)])
+def test_one_cause_in_several_files_is_told_once_with_the_other_places(code: str, number: int):
+    lines = [Place(file=f"{name}.yaml", line=3) for name in "abc"]
+    found = [problem(str(line), code=code, field=f"f{line.file}", line=line) for line in lines]
+    told = merge_repeated(found)
+    assert len(told) == number
+    assert told[0].message.endswith("; the same at 2 others: b.yaml:3 and c.yaml:3") == (number == 1)
+
+
+def test_causes_in_other_words_stay_by_themselves():
+    lines = [Place(file=f"{name}.yaml", line=3) for name in "ab"]
+    found = [problem("x", code="class-not-known", message=f"no {at.file}", line=at) for at in lines]
+    assert merge_repeated(found) == tuple(found)
