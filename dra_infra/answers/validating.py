@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from dra_infra.advice.objects import check_objects, is_checked, reference_to
@@ -41,6 +42,8 @@ class ValidationReport:
         kubernetes: The minors that were checked.
         provenance: What they were checked for.
         policies: Number of admission policies that were asked; None where none was to be.
+        find_folder: Returns the folder in which relative places begin, seen from the top of the repository; empty for the top itself,
+            or without a repository.
     """
 
     problems: Sequence[Problem]
@@ -50,6 +53,7 @@ class ValidationReport:
     kubernetes: Sequence[str]
     provenance: Provenance
     policies: int | None = None
+    find_folder: Callable[[], str] = str
 
     @property
     def errors(self) -> int:
@@ -143,7 +147,18 @@ def _check(
         kubernetes=[release.minor for release in releases],
         provenance=Provenance.of(releases, driver=driver, serves=target.serves),
         policies=policy_count,
+        find_folder=lambda: _find_folder(paths),
     )
+
+
+def _find_folder(paths: Sequence[str]) -> str:
+    """Return the current folder, seen from the top of the repository that has the first path: that around both, or around the path."""
+    here = Path.cwd().resolve()
+    named = next((Path(each).resolve() for each in paths if each != "-"), here)
+    tops = [each for each in (named, *named.parents) if os.path.lexists(each / ".git")]
+    around = [each for each in tops if here.is_relative_to(each)] or tops
+    folder = os.path.relpath(here, around[0]) if around else "."
+    return "" if folder == "." else Path(folder).as_posix()
 
 
 def _read(paths: Sequence[str], problems: list[Problem], tell: Callable[[str], None]) -> list[SourceObject]:

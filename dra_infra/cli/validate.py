@@ -56,6 +56,7 @@ def render_sarif(report: ValidationReport) -> str:
             for problem in report.problems
         ],
         provenance=report.provenance.to_json(),
+        folder=report.find_folder(),
     )
 
 

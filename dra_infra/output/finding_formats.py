@@ -55,7 +55,7 @@ def write_sarif(
         findings: In the order of the log.
         provenance: What the run was checked for, with the `version` of the tool.
         notes: What the tool says of the run itself, not of the user's files.
-        folder: Where relative places begin, below the top of the repository.
+        folder: Where relative places begin, seen from the top of the repository: `apps`, or `..` for the folder above it.
     """
     codes = sorted({finding.code for finding in findings})
     numbers = {code: number for number, code in enumerate(codes)}
@@ -117,7 +117,9 @@ def _physical(place: Place, folder: str) -> dict[str, Any]:
 
 def _uri(file: str, folder: str) -> str:
     if folder and file:
-        file = posixpath.normpath(posixpath.join(folder, file))
+        parts = posixpath.normpath(posixpath.join(folder, file)).split("/")
+        # A way up from the top comes down again by the names of the folders that lead to it.
+        file = "/".join(parts[2 * parts.count("..") :])
     # A name of a file is no reference yet: spaces, `%` and `#` mean something else there, and `a:b` is a scheme.
     reference = quote(file, safe="/@+=,~!$&'()*;", errors="surrogatepass")
     return f"file://{reference}" if PurePath(file).is_absolute() else reference

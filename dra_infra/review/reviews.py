@@ -92,7 +92,7 @@ class Review:
         growth: What the change does to the fleet's node pools; None where it has none.
         rooms: Room that base and head leave on the fleet, per device class and MIG profile.
         rollouts: Rollouts that were played through on the fleet to their end: told, and no dangers; sorted.
-        folder: Where relative places begin, below the top of the repository; empty for the top itself.
+        folder: Where relative places begin, seen from the top of the repository; empty for the top itself.
     """
 
     project: str

@@ -94,7 +94,7 @@ class Sides:
         base_side: Where the base was read.
         head_side: Where the head was read.
         base_failure: Why the base did not run; None where it ran, or where the head is the first to have it.
-        folder: Where relative places of the head begin, below the top of the repository; empty for the top itself.
+        folder: Where relative places of the head begin, seen from the top of the repository; empty for the top itself.
     """
 
     base: Program
@@ -563,8 +563,7 @@ def _find_folder_of_places(source: Source, repository: Repository | None) -> str
         start = start.parent
     top = repository.top if repository else _top_of(start)
     folder = os.path.relpath(start.resolve(), top.resolve())
-    # From above the repository places name its folder themselves.
-    return "" if folder == "." or folder.startswith("..") else Path(folder).as_posix()
+    return "" if folder == "." else Path(folder).as_posix()
 
 
 def existing(source: Source) -> Path:

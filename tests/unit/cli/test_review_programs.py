@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -267,3 +269,24 @@ def test_code_scanning_gets_manifests_from_the_top_of_the_repository(tree, revie
     log = json.loads(review("a", "--format", "sarif", cwd=tree.root / "apps").out)
     (place, *_) = [each["locations"][0]["physicalLocation"] for each in log["runs"][0]["results"]]
     assert place["artifactLocation"]["uri"] == "apps/a/claim.yaml"
+
+
+@pytest.mark.parametrize("command_name", ["review", "validate"])
+@pytest.mark.parametrize("start", ["..", ".", "apps", "apps/a", "../other"])
+def test_code_scanning_gets_the_same_places_from_wherever_the_command_runs(
+    tree: Any, command: Any, command_name: str, start: str
+):
+    claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: A_B}\nspec: {}\n"
+    tree.write("README.md", "")
+    tree.commit()
+    tree.write("apps/a/claim.yaml", claim)
+    folder = tree.root / start
+    folder.mkdir(exist_ok=True)
+    path = os.path.relpath(tree.root / "apps/a", folder)
+    base = ["--base", "HEAD"] if command_name == "review" else []
+    answer = command(command_name, path, *base, "--format", "sarif", cwd=folder)
+    places = [
+        each["locations"][0]["physicalLocation"] for each in json.loads(answer.out)["runs"][0]["results"]
+    ]
+    assert places
+    assert {each["artifactLocation"]["uri"] for each in places} == {"apps/a/claim.yaml"}
