@@ -99,6 +99,17 @@ _FEATURES = (
 _DISABLED: Final = "pulumi:disable-default-providers"
 
 
+def _fill_in_uid(outputs: struct_pb2.Struct, uid: str) -> None:
+    """Add the UID, which the server makes up, as a text that stands for a value which is not known yet.
+
+    `UNKNOWN_RESULT` is an ordinary text to the SDK, so that `apply` is still called with the metadata that is written.
+    """
+    metadata = outputs.fields["metadata"]
+    if metadata.WhichOneof("kind") in (None, "struct_value"):
+        fields = metadata.struct_value.fields
+        fields["uid"].string_value = fields["uid"].string_value or uid
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Registration:
     """One resource that the program registered."""
@@ -241,9 +252,8 @@ class Monitor:
         response = resource_pb2.RegisterResourceResponse(urn=urn, object=struct_pb2.Struct())
         if request.custom:
             response.object.CopyFrom(request.object)
-            if not has_metadata and is_object(request.type):
-                # What the server would fill in is known to no program that asks for it here.
-                response.object.fields["metadata"].struct_value.fields["uid"].string_value = UNKNOWN_VALUE
+            if is_object(request.type):
+                _fill_in_uid(response.object, UNKNOWN_RESULT if has_metadata else UNKNOWN_VALUE)
         return response
 
     def _expand(self, holder: Registration) -> None:

@@ -101,3 +101,21 @@ def test_no_text_of_an_object_ends_its_comment(text: str):
     written = write_objects([ProgramObject(urn="u", manifest=manifest)])
     assert [*yaml.safe_load_all(written)] in ([], [None])
     assert all(line.startswith("#") for line in written.split("\n")[:-1])
+
+
+def test_what_a_server_fills_in_is_not_known_and_what_is_written_stays_known(command, tmp_path):
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text(
+        "import pulumi_kubernetes as k8s\n"
+        "a = k8s.core.v1.ConfigMap('a', metadata={'name': 'a'})\n"
+        "uids = {'lifted': a.metadata['uid'], 'applied': a.metadata.apply(lambda m: m['uid']), 'name': a.metadata.apply(lambda m: m['name'])}\n"
+        "k8s.core.v1.ConfigMap('b', metadata={'name': 'b'}, data=uids)\n"
+    )
+    answer = command("synth", ".", "--json", cwd=tmp_path)
+    objects = {each["manifest"]["metadata"]["name"]: each for each in json.loads(answer.out)["objects"]}
+    assert objects["a"]["manifest"]["metadata"] == {"name": "a"}
+    assert objects["b"]["manifest"]["data"]["name"] == "a"
+    assert sorted((each["path"], each["kind"]) for each in objects["b"]["markers"]) == [
+        (["manifest", "data", "applied"], "unknown"),
+        (["manifest", "data", "lifted"], "unknown"),
+    ]
