@@ -31,6 +31,7 @@ from dra_infra.advice.references import (
     names_class,
 )
 from dra_infra.advice.selectors import check_selectors
+from dra_infra.advice.slices import advise_slice
 from dra_infra.advice.taint_rules import advise_taint_rule
 from dra_infra.advice.tenants import advise_tenants
 from dra_infra.advice.train_jobs import advise_train_jobs
@@ -49,6 +50,7 @@ from dra_infra.kubernetes.api import (
     Release,
     ResourceClaim,
     ResourceClaimTemplate,
+    ResourceSlice,
     can_decode,
     decode,
     decode_pod_claims,
@@ -212,15 +214,20 @@ def _check_objects(
         told = list(zip(releases, (each.problems for each in findings), strict=True))
         for problem in _agreed(told):
             yield index, problem
-        record = findings[-1].record
-        if isinstance(record, DeviceTaintRule):
-            context = Context(environment_of(releases[-1]), known_objects, pins)
-            for problem in advise_taint_rule(record, context):
-                yield index, problem
-        elif isinstance(record, Checked):
-            flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
-            for problem in advise(record, releases[-1], known_objects, pins=pins, flat=flat):
-                yield index, problem
+        for problem in _advise_record(findings[-1].record, manifest, releases[-1], known_objects, pins):
+            yield index, problem
+
+
+def _advise_record(
+    record: object, manifest: Mapping[str, Any], release: Release, known_objects: KnownObjects, pins: Pins
+) -> Iterator[Problem]:
+    if isinstance(record, DeviceTaintRule):
+        yield from advise_taint_rule(record, Context(environment_of(release), known_objects, pins))
+    elif isinstance(record, ResourceSlice):
+        yield from advise_slice(record)
+    elif isinstance(record, Checked):
+        flat = str(manifest.get("apiVersion")).endswith("/v1beta1")
+        yield from advise(record, release, known_objects, pins=pins, flat=flat)
 
 
 def advise(

@@ -76,6 +76,7 @@ OBJECTS: dict[str, str] = {
     "too-many-tolerations": "a request has more than 16 tolerations",
     "claim-without-container": "no container of a pod uses one of its claims, so they start without its devices",
     "capacity-name-prefixed": "a capacity is requested with the driver's domain where slices have the name without it, or the other way round",
+    "slice-not-parsed": "a ResourceSlice has a node selector that the scheduler cannot parse, which keeps pods with claims off its nodes",
     "taint-rule-matches-all": "a DeviceTaintRule with an empty selector taints every device of every driver",
     "taint-rule-matches-nothing": "a DeviceTaintRule without a selector taints no device",
     "trainer-erases-claims": "a TrainJob sets resources, with which Kubeflow's Trainer erases the claims of its runtime",

@@ -341,3 +341,25 @@ def test_kueue_counts_a_class_as_its_configuration_says(
     told = found(*queued(resource, amount), kueue(mapped, in_map=in_map))
     codes = {each for each in told if each.startswith(("queue-", "kueue-"))}
     assert codes == ({code} if code else set())
+
+
+@pytest.mark.parametrize(("value", "is_told"), [("a", True), ("7", False)])
+@pytest.mark.parametrize("is_per_device", [False, True])
+def test_a_slice_that_the_allocator_cannot_parse_is_told(value: str, is_told: bool, is_per_device: bool):
+    requirement = {"key": "rack", "operator": "Gt", "values": [value]}
+    selector = {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+    device = {"name": "d0", **(selector if is_per_device else {})}
+    spec = {"perDeviceNodeSelection": True} if is_per_device else selector
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    told = found(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "s"},
+            "spec": {"driver": "nic.example.com", "pool": pool, "devices": [device], **spec},
+        }
+    )
+    path = f"ResourceSlice s.spec.{'devices[0].' if is_per_device else ''}nodeSelector"
+    assert {code: [(each.path, each.severity) for each in problems] for code, problems in told.items()} == (
+        {"slice-not-parsed": [(path, "warning")]} if is_told else {}
+    )
