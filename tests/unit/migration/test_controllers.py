@@ -45,9 +45,6 @@ WITHOUT_CLAIMS_BY_POD_SPEC = {
 
 """Kinds with claims of another form, and one that Kueue makes."""
 
-NOT_READ = {("grove.io", "PodCliqueSet")}
-"""Kinds of which no older release was read."""
-
 
 def _kinds() -> dict[tuple[str, str], Any]:
     return {(each["group"], each["kind"]): each for each in read_data("migrated_kinds.yaml")["kinds"]}
@@ -214,7 +211,7 @@ def test_every_kind_of_another_project_is_in_the_table_with_a_source():
     }
     with_pods = {key for key, kind in more_kinds().kinds.items() if kind.parts} | set(workload_kinds().kinds)
     stay = {key for key, row in _kinds().items() if "why" in row}
-    assert with_pods - own - listed - stay == SAY_IT_THEMSELVES | WITHOUT_CLAIMS_BY_POD_SPEC | NOT_READ
+    assert with_pods - own - listed - stay == SAY_IT_THEMSELVES | WITHOUT_CLAIMS_BY_POD_SPEC
     assert all(row["source"] and len(row["since"].split(".")) == 3 for row in ROWS)
 
 
