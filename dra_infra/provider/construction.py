@@ -36,6 +36,7 @@ from dra_infra.components.tenants import GpuTenant
 from dra_infra.errors import Problem
 from dra_infra.provider import declarations
 from dra_infra.provider.outputs import outputs_of
+from dra_infra.provider.property_words import in_properties
 from dra_infra.provider.reading import Reading, read
 from dra_infra.provider.settled_inputs import settle
 from dra_infra.release import VERSION
@@ -161,7 +162,7 @@ def _is_below(path: str, others: Iterable[str]) -> bool:
 
 def _reason(problem: Problem) -> str:
     text = f"{problem.message} [{problem.code}]"
-    return f"{text}\n  hint: {problem.hint}" if problem.hint else text
+    return f"{text}\n  hint: {in_properties(problem.hint)}" if problem.hint else text
 
 
 def outputs_declared(kind: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic.alias_generators import to_camel
 import dra_infra as dra
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import is_placeholder
+from dra_infra.provider.property_words import in_properties
 from tests.unit.components.family import FAMILY, make, unknown
 from tests.unit.provider.constructing import construct, construct_all, make_in_python
 
@@ -392,8 +394,8 @@ def test_a_wrong_argument_is_the_problem_that_python_users_see(case: str):
 
 
 def reason_of(problem: Problem) -> str:
-    """Return what the engine shows of a problem behind its path."""
-    return str(problem).removeprefix(problem.where)
+    """Return what the engine shows of a problem behind its path; the hint has the words of properties."""
+    return str(replace(problem, hint=in_properties(problem.hint))).removeprefix(problem.where)
 
 
 MISREAD: dict[str, tuple[str, Any, list[tuple[str, str]]]] = {
