@@ -371,3 +371,18 @@ def test_help_and_mistakes_load_nothing_that_takes_long():
     loaded = set(result.stdout.split())
     assert "dra_infra" in loaded
     assert not loaded & {"grpc", "google", "pydantic", "urllib3", "yaml", "prometheus_client"}
+
+
+def test_a_missing_extra_says_how_to_install_it():
+    code = "import sys; sys.modules['grpc'] = None; from dra_infra.plugin.command.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--back-end", "sim", "--fleet", "example", "--node-name", "n0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "✗ dra-infra-plugin: the module grpc is not installed\n  hint: pip install 'dra-infra[plugin]'"
+    )
+    assert "Traceback" not in done.stderr
