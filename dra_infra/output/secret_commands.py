@@ -18,11 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from dra_infra.output.secret_names import is_harmless_value
+from dra_infra.output.secret_names import ITEM, is_harmless_value
 from dra_infra.output.secret_tokens import Span
-
-ITEM: Final = "\x1f"
-"""Stands between the items of a list of arguments."""
 
 
 @dataclass(frozen=True)

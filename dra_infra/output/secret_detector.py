@@ -25,11 +25,12 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from dra_infra.output.secret_tokens import Span
 from dra_infra.output.secrets import SecretMask
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector
+
+    from dra_infra.output.secret_tokens import Span
 
 _LEFT_OUT: Final = ("BasicAuthDetector", "IbmCloudIamDetector", "IPPublicDetector", "PrivateKeyDetector")
 

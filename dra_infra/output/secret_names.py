@@ -16,6 +16,9 @@ from typing import Final
 from dra_infra.kubernetes.api import UNKNOWN, plain_text
 from dra_infra.markers import CHANGED_SECRET, SECRET
 
+ITEM: Final = "\x1f"
+"""Stands between the items of a list of arguments that are read as one text."""
+
 _NAME: Final = re.compile(
     r"TOKEN|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|(?:ACCESS|API|PRIVATE)KEY|(?:^|[_.-])(?:PASS|PW)\d*(?:$|[_.-])|[A-Z]PASS\d*$"
     r"|WEBHOOK|CONN(?:ECTION)?_?STR|(?:^|[_.-])(?:KEY|PWD)S?\d*(?:$|[_.-])|KEY\d*$"

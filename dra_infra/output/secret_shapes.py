@@ -15,9 +15,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from dra_infra.markers import SECRET
-from dra_infra.output.secret_commands import ITEM, find_in_commands
+from dra_infra.output.secret_commands import find_in_commands
 from dra_infra.output.secret_forms import decoded, find_forms, is_private_key
-from dra_infra.output.secret_names import MAKERS, can_hold_secret, is_harmless_value, is_secret_value
+from dra_infra.output.secret_names import (
+    ITEM,
+    MAKERS,
+    can_hold_secret,
+    is_harmless_value,
+    is_secret_value,
+)
 from dra_infra.output.secret_tokens import Span, find_known_tokens
 
 _SHORTEST: Final = 6
@@ -160,11 +166,15 @@ def _plain(text: str) -> Iterator[Span]:
 
 
 def _has_name(text: str) -> bool:
-    # A loop looks for so few signs faster than a pattern.
-    for sign in _SIGNS:
+    return _has_one(_SIGNS, text) or (_RANDOM.search(text) is not None and _has_one(_MAKERS, text))
+
+
+def _has_one(signs: tuple[str, ...], text: str) -> bool:
+    # A loop looks for so few signs faster than a pattern, and than a generator.
+    for sign in signs:  # noqa: SIM110
         if sign in text:
             return True
-    return _RANDOM.search(text) is not None and any(sign in text for sign in _MAKERS)
+    return False
 
 
 def _named(text: str) -> Iterator[Span]:

@@ -448,7 +448,13 @@ def test_it_loads_no_engine_no_cluster_client_and_no_transport(tmp_path: Path):
 def test_it_loads_what_the_input_needs_and_no_other_command(tmp_path: Path):
     file = tmp_path / "claim.yaml"
     file.write_text(CLAIM.format(count=1))
-    names = ("kubernetes.api.nodes", "fleet", "kubernetes.cel.wording", "program_objects")
+    names = (
+        "kubernetes.api.nodes",
+        "fleet",
+        "kubernetes.cel.wording",
+        "program_objects",
+        "output.secret_shapes",
+    )
     rare = {f"dra_infra.{name}" for name in (*names, "selectors.selector", "catalog.charts", "placement")}
     loaded = loaded_to_validate(file)
     assert not loaded & (rare | {"rich", "jinja2"})

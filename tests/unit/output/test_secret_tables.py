@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from dra_infra.markers import SECRET
-from dra_infra.output.secret_commands import COMMANDS, ITEM, Command
+from dra_infra.output.secret_commands import COMMANDS, Command
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_forms import FORMS, Form
-from dra_infra.output.secret_names import MAKERS
+from dra_infra.output.secret_names import ITEM, MAKERS
 from dra_infra.output.secret_shapes import find_written
 from dra_infra.output.secret_tokens import TOKENS, Token, find_known_tokens
 from dra_infra.output.secrets import SecretMask
