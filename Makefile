@@ -16,7 +16,7 @@ HOST ?= stand-in
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 TEST_WORKERS ?= $(E2E_WORKERS)
 
-.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -75,6 +75,10 @@ workflows: $(STAMP) ## Lint the workflows of GitHub, ours and those in documents
 golden: $(STAMP) ## Rewrite golden files and what the docs take from the code (TESTS=tests/contract: those alone); read the diff
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -m "not e2e" $(TESTS) || true
 	@git status --short -- '*golden*' '*expected.yaml' 'examples/*/review.md' docs dra_infra/codes.md dra_infra/__init__.py dra_infra/components/public_arguments.py dra_infra/provider '*component_names.txt' '*urns.txt'
+
+core-schemas: $(STAMP) ## Rewrite what is kept of the fields of Kubernetes' own kinds from the API servers of all minors (needs: make tools)
+	@$(BIN)/python -m tools.core_schemas
+	@git status --short -- dra_infra/kubernetes/api/data
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py

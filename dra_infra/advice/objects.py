@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_infra.advice.claims import Context, advise_claim
 from dra_infra.advice.container_claims import advise_containers
+from dra_infra.advice.core_objects import check_core_fields, check_kind, check_pod_fields
 from dra_infra.advice.exported import advise_exported
 from dra_infra.advice.made_up_names import WrittenNames
 from dra_infra.advice.problems import MIGRATE, problem_of, problems_of, unreadable, without_old_shape
@@ -71,6 +72,7 @@ from dra_infra.kubernetes.apiserver import (
     environment_of,
     judge,
 )
+from dra_infra.kubernetes.apiserver.core_fields import is_core_kind
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
@@ -326,9 +328,13 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
     return ObjectRef(kind_of(manifest) or "object", name, str(metadata.get("namespace") or ""))
 
 
-def is_checked(manifest: Mapping[str, Any]) -> bool:
-    """True for an object that there are rules for: it is of the group, or makes pods."""
-    return _is_of_group(manifest) or next(find_pod_templates(manifest), None) is not None
+def is_checked(manifest: Mapping[str, Any], target: ClusterTarget) -> bool:
+    """True for an object that there are rules for: it is of a kind of Kubernetes itself, or makes pods."""
+    return (
+        _is_of_group(manifest)
+        or next(find_pod_templates(manifest), None) is not None
+        or is_core_kind(manifest, [release.minor for release in target.releases])
+    )
 
 
 def _is_of_group(manifest: Mapping[str, Any]) -> bool:
@@ -357,7 +363,8 @@ def _check_object(
         return _Findings((_unknown_version(kind, version, release, manifest),))
     unserved = () if version in target.serves else (_not_served(kind, version, release, manifest),)
     if kind not in JUDGED:
-        return _Findings(unserved)
+        faults = (problem for _, problems in check_core_fields(manifest, [release]) for problem in problems)
+        return _Findings((*unserved, *faults))
     labels = namespaces.get(str(value_at(manifest, "metadata", "namespace") or "default"))
     verdict = judge(manifest, release, namespace_labels=labels)
     if verdict.type_errors:
@@ -393,17 +400,36 @@ def advise_admin_access(manifest: Mapping[str, Any], release: Release) -> Iterat
 def _check_holder(
     manifest: Mapping[str, Any], releases: Sequence[Release], known_objects: KnownObjects, pins: Pins
 ) -> Iterator[Problem]:
-    """Problems of an object that makes pods, and advice on it; nothing for most objects of a cluster, which ask for no device."""
+    """Problems of an object of another group, and advice on the pods that it makes."""
     templates = list(find_pod_templates(manifest))
-    if BUILT_IN_KINDS.find(manifest):
-        yield from _check_counts(manifest, templates, releases[-1])
+    worded = [*_check_counts(manifest, templates, releases[-1])] if BUILT_IN_KINDS.find(manifest) else []
     if any(has_claim_parts(each.spec) for each in templates):
-        yield from _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
-    elif not known_objects.namespaces and not any(names_class(each.spec) for each in templates):
+        worded += _agreed([(release, tuple(_check_pods(manifest, release))) for release in releases])
+    yield from worded
+    # What has the server's own words is not said again.
+    known = {(each.path, each.code) for each in worded}
+    for problem in _check_fields(manifest, templates, releases):
+        if (problem.path, problem.code) not in known:
+            yield problem
+    if not (
+        known_objects.namespaces
+        or any(has_claim_parts(each.spec) or names_class(each.spec) for each in templates)
+    ):
         return
     for template in templates:
         yield from advise_pods(template, known_objects, pins=pins)
         yield from advise_containers(template, known_objects)
+
+
+def _check_fields(
+    manifest: Mapping[str, Any], templates: Sequence[PodTemplate], releases: Sequence[Release]
+) -> Iterator[Problem]:
+    """Fields that servers do not know or cannot read, of their own kinds and of the pods of others."""
+    if faults := check_core_fields(manifest, releases):
+        yield from _agreed(faults)
+    yield from _agreed([(release, tuple(check_kind(manifest, release))) for release in releases])
+    if not BUILT_IN_KINDS.find(manifest):
+        yield from check_pod_fields(templates, manifest, releases[-1])
 
 
 def _check_counts(

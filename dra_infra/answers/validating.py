@@ -20,6 +20,7 @@ from dra_infra.process import collector_paused
 from dra_infra.provenance import Provenance
 from dra_infra.sources.chart_templates import CHART_NOT_READ
 from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, find_program, read_sources
+from dra_infra.sources.kustomization_patches import find_patch_files
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
 Asker: TypeAlias = tuple[str | None, Sequence[str]]
@@ -121,7 +122,7 @@ def _check(
     sources = _read(paths, problems, tell)
     if not sources and not problems:
         problems.append(_nothing(paths))
-    ours = [source for source in sources if is_checked(source.manifest)]
+    ours = [source for source in sources if is_checked(source.manifest, target)]
     # Beside objects that are checked, a program is one more thing of a repository; alone it is what was asked about.
     severity: Severity = "warning" if ours else "error"
     programs = (problem for source in sources for problem in find_program(source, _OF_A_PROGRAM))
@@ -133,7 +134,11 @@ def _check(
     tell(f"checking {len(sources):,} objects")
     given = _read([path for path in policies if path != "-"], problems, tell)
     beside = [source.manifest for source in given]
+    patches = find_patch_files(sources)
     for index, problem in check_objects(manifests, target, driver=driver, beside=beside):
+        if problem.code == "missing-field" and os.path.normpath(sources[index].file) in patches:
+            # A patch is a part of an object.
+            continue
         place = sources[index].place(problem.path)
         problems.append(problem.below(str(reference_to(manifests[index]))).at(place))
     policy_count = _ask(sources, given, target, asker, problems, tell) if policies else None

@@ -8,7 +8,7 @@ OBJECTS: dict[str, str] = {
     "missing-field": "an object lacks a field that the API server requires",
     "one-of": "exactly one of several fields must be set",
     "count-with-all": "a count is given with allocationMode All",
-    "unknown-kind": "the group resource.k8s.io has no such kind",
+    "unknown-kind": "an API group of Kubernetes has no such kind",
     "unknown-version": "the target's Kubernetes does not know a kind in the version that is written",
     "version-not-served": "a version of resource.k8s.io is off by default, and the target does not serve it",
     "field-not-allowed": "a field may not be set in this place",

@@ -117,7 +117,7 @@ def find_no_texts(manifest: Mapping[str, Any], kinds: WorkloadKinds) -> Iterator
 def _find_others(value: Any, path: str, *, is_text: bool = False) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, each in value.items():
-            below = f"{path}[{key}]" if is_text else f"{path}.{key}"
+            below = f"{path}.{key}"
             # KServe's predictors have their autoscaler in the pod spec, and a `value` of it is a quantity.
             if is_text or key != "autoScaling":
                 yield from _find_others(each, below, is_text=is_text or key in _TEXTS)

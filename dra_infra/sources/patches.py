@@ -27,6 +27,7 @@ from dra_infra.program.kustomizations import FILES, is_kustomization
 from dra_infra.program.project_files import MAX_FILE_BYTES, read_yaml
 from dra_infra.sources.cluster_objects import OWNED, migrate_read
 from dra_infra.sources.files import NO_VERSION, SourceObject, SourceText, written_twice
+from dra_infra.sources.kustomization_patches import patches_in
 
 _ABOVE: Final = 8
 """Folders above a file whose kustomizations are looked at, and no folder above the one with `.git`."""
@@ -104,23 +105,6 @@ def _paths_in(file: Path) -> Iterator[str]:
     for _, text, is_inline in patches_in(manifest):
         if not is_inline and len(text) <= _LONGEST_PATH:
             yield text
-
-
-def patches_in(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
-    """Field, text and whether the text is the patch itself, of every patch of a kustomization."""
-    for name in ("patches", "patchesJson6902"):
-        for index, each in enumerate(_list(manifest, name)):
-            for key in ("path", "patch"):
-                if isinstance(text := mapping(each).get(key), str):
-                    yield f"{name}[{index}].{key}", text, key == "patch"
-    for index, each in enumerate(_list(manifest, "patchesStrategicMerge")):
-        if isinstance(each, str):
-            yield f"patchesStrategicMerge[{index}]", each, "\n" in each or "{" in each
-
-
-def _list(manifest: Mapping[str, Any], name: str) -> list[Any]:
-    found = manifest.get(name)
-    return found if isinstance(found, list) else []
 
 
 def is_part(manifest: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from tools.cluster import components as parts
 from tools.cluster.control_plane import ControlPlane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 WHOLE_CONTROL_PLANE = "1.37"
 """The minor whose binaries have no minor in their names."""
@@ -28,6 +28,7 @@ def api_server(
     minor: str,
     *,
     feature_gates: Mapping[str, bool] | None = None,
+    more_apis: Iterable[str] = (),
     binaries: Callable[[str], Path] = build.binary,
 ) -> ControlPlane:
     """Etcd and the real kube-apiserver of *minor*, to be used in a ``with`` statement; ready after about 3 s.
@@ -38,6 +39,7 @@ def api_server(
     Args:
         minor: Such as ``"1.34"``.
         feature_gates: Gates that differ from the defaults of the minor.
+        more_apis: Group versions to serve beside those that are served by default; ``api/all`` for every one.
         binaries: Finds an executable by its name, ``kube-apiserver-1.34`` for older minors.
     """
     gates = dict(feature_gates or {})
@@ -45,7 +47,7 @@ def api_server(
         components=(parts.ETCD, parts.APISERVER),
         binaries=_of_minor(minor, binaries),
         feature_gates=gates,
-        more_apis=_more_apis(minor, gates),
+        more_apis=(*_more_apis(minor, gates), *more_apis),
     )
 
 

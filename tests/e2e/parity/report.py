@@ -19,6 +19,8 @@ from tools import toolsets
 PAGE = Path(__file__).parents[3] / "docs" / "parity.md"
 CEL_SECTION = "cel.md"
 """File among the results with the section about expressions, written by their own comparison."""
+CORE_SECTION = "core-fields.md"
+"""The same about fields of Kubernetes' own kinds."""
 ALLOCATION_SECTION = "allocation.md"
 """The same about the allocator."""
 PLATFORM_SECTION = "platforms.md"
@@ -60,7 +62,9 @@ def read(folder: Path = RESULTS) -> Results:
     return found
 
 
-def page(results: Results, *, cel: str = "", allocation: str = "", platforms: str = "") -> str:
+def page(
+    results: Results, *, core: str = "", cel: str = "", allocation: str = "", platforms: str = ""
+) -> str:
     """The text of docs/parity.md."""
     parts = [
         _INTRODUCTION,
@@ -78,13 +82,18 @@ def page(results: Results, *, cel: str = "", allocation: str = "", platforms: st
         "## Differences of wording",
         _details(),
     ]
-    parts += [section.strip() for section in (cel, allocation, platforms) if section]
+    parts += [section.strip() for section in (core, cel, allocation, platforms) if section]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def write() -> Path:
     """Write the page and return where."""
-    sections = {"cel": CEL_SECTION, "allocation": ALLOCATION_SECTION, "platforms": PLATFORM_SECTION}
+    sections = {
+        "core": CORE_SECTION,
+        "cel": CEL_SECTION,
+        "allocation": ALLOCATION_SECTION,
+        "platforms": PLATFORM_SECTION,
+    }
     PAGE.write_text(page(read(), **{name: _section(file) for name, file in sections.items()}))
     return PAGE
 

@@ -478,7 +478,7 @@ def test_the_pods_of_a_deployment_are_counted_together(command, tmp_path):
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "serve", "namespace": "ml"},
-        "spec": {"replicas": 10, "template": {"spec": a_pod()["spec"]}},
+        "spec": {"replicas": 10, "selector": {}, "template": {"spec": a_pod()["spec"]}},
     }
     write(tmp_path, a_class(), a_template(), deployment)
     said = command("explain", "deploy/serve", ".", "--fleet", "hgx-h100", cwd=tmp_path)

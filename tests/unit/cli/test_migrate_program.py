@@ -137,7 +137,7 @@ def live(kind: str, name: str, image: str = "x:1", **more: Any) -> dict[str, Any
 def test_what_stays_as_the_cluster_has_it_is_taken_over_without_what_servers_write(folder: Path):
     changed = live("Deployment", "train")
     changed["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
-    owner = {"kind": "Deployment", "name": "web", "controller": True}
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u", "controller": True}
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -269,6 +269,7 @@ def test_pods_and_jobs_that_run_are_named_and_left_alone(folder: Path):
     job, pod, other = live("Job", "once"), live("Pod", "user"), live("Job", "of-volcano")
     job["apiVersion"], pod["apiVersion"], other["apiVersion"] = "batch/v1", "v1", "batch.volcano.sh/v1alpha1"
     pod["spec"] = pod["spec"]["template"]["spec"] | {"nodeName": "n"}
+    job["status"], pod["status"] = {"active": 1}, {"phase": "Running"}
     done = program_of_live(folder, job, pod, other)
     assert done.returncode == 0
     assert "not in it, for Pulumi would replace what runs: Job ml/once and Pod ml/user; " in done.stderr

@@ -101,7 +101,7 @@ def test_a_problem_names_file_line_and_column(broken: Path):
 
 def test_clean_files_exit_with_nothing_wrong(tmp_path: Path):
     (tmp_path / "claim.yaml").write_text(CLAIM.format(count=2))
-    (tmp_path / "other.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap"}')
+    (tmp_path / "other.json").write_text('{"apiVersion": "example.com/v1", "kind": "Widget"}')
     done = validate(tmp_path)
     assert done.returncode == 0
     assert (
@@ -328,6 +328,17 @@ def test_one_broken_document_among_thousands_takes_no_other_along(tmp_path: Path
     assert found[-1] == (40_000 * 3 + 2 + 3 + 2, 1, "unknown-kind")
 
 
+def test_a_patch_of_a_kustomization_may_lack_fields_and_has_none_of_its_own(tmp_path: Path):
+    (tmp_path / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\npatches: [{path: patch.yaml}]\n"
+    )
+    patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replica: 2}\n"
+    (tmp_path / "patch.yaml").write_text(patch)
+    assert "[missing-field]" not in validate(tmp_path).stderr
+    assert "[unknown-field]" in validate(tmp_path).stderr
+    assert "[missing-field]" in validate(tmp_path / "patch.yaml").stderr
+
+
 def test_a_long_read_tells_on_a_terminal_how_far_it_is(tmp_path: Path):
     file = tmp_path / "all.yaml"
     file.write_text("apiVersion: v1\nkind: Namespace\n---\n" * 12_000)
@@ -347,7 +358,7 @@ def test_a_long_read_tells_on_a_terminal_how_far_it_is(tmp_path: Path):
         os.close(ours)
     for told in (b"(5,000 objects)...", b"(10,000 objects)...", b"checking 12,000 objects..."):
         assert told in shown
-    assert shown.rpartition(b"\x1b[K")[2].startswith(b"checked 0 objects")
+    assert shown.rpartition(b"\x1b[K")[2].startswith(b"checked 12,000 objects")
 
 
 def test_what_stands_behind_a_document_is_told_beside_its_problems(tmp_path: Path):
@@ -528,7 +539,7 @@ def test_a_number_of_pods_that_the_server_refuses_is_told_in_its_words(
     tmp_path: Path, number: str, code: str, text: str
 ):
     file = tmp_path / "a.yaml"
-    spec = f"spec: {{replicas: {number}, template: {{spec: {{containers: []}}}}}}\n"
+    spec = f"spec: {{replicas: {number}, selector: {{}}, template: {{spec: {{containers: []}}}}}}\n"
     file.write_text(f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\n{spec}")
     assert [each[2] for each in problems(file)] == ([code] if code else [])
     assert text in validate(file).stderr

@@ -1024,9 +1024,9 @@ def test_a_number_or_a_truth_value_in_the_place_of_a_text_is_told_at_its_field()
     odd["metadata"]["annotations"] = {"prometheus.io/port": 8000, "a": "8000"}
     at = "spec.replicatedJobs[{}].template.spec.template"
     told = list(find_no_texts(odd, workload_kinds()))
-    of_both = ("metadata.labels[example.com/version]", "spec.containers[0].name", "spec.nodeSelector[gpu]")
+    of_both = ("metadata.labels.example.com/version", "spec.containers[0].name", "spec.nodeSelector.gpu")
     assert sorted(each.path for each in told) == [
-        "metadata.annotations[prometheus.io/port]",
+        "metadata.annotations.prometheus.io/port",
         *(f"{at.format(0)}.{each}" for each in (of_both[0], "spec.containers[0].args[1]", *of_both[1:])),
         *(f"{at.format(1)}.{each}" for each in (of_both[0], "spec.containers[0].env[0].value", *of_both[1:])),
     ]
@@ -1042,7 +1042,7 @@ def test_a_target_of_an_autoscaler_is_a_number_and_variables_beside_it_are_texts
     service = {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService"}
     service = {**service, "metadata": {"name": "a"}, "spec": {"predictor": predictor}}
     told = list(find_no_texts(service, workload_kinds()))
-    assert [each.path for each in told] == ["spec.predictor.labels[tier]"]
+    assert [each.path for each in told] == ["spec.predictor.labels.tier"]
 
 
 def test_what_servers_refuse_of_a_claim_of_a_pod_in_their_words_is_told_once():
@@ -1053,8 +1053,8 @@ def test_what_servers_refuse_of_a_claim_of_a_pod_in_their_words_is_told_once():
     (problems,) = judge([odd], done, (), ClusterTarget(kubernetes="1.37"), "newest", kinds=workload_kinds())
     at = "spec.template.spec"
     assert [each.path for each in problems if each.code == "wrong-type"] == [
-        f"{at}.nodeSelector[gpu]",
         f"{at}.resourceClaims[0].name",
+        f"{at}.nodeSelector.gpu",
     ]
 
 
