@@ -10,7 +10,7 @@ from typing import Any, Final
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import PodTemplate, Release, json_type
 from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, core_schemas
-from dra_infra.kubernetes.apiserver.core_fields import FieldFault, find_faults, read_fields
+from dra_infra.kubernetes.apiserver import FieldFault, find_faults, read_fields
 from dra_infra.output.wording import join_words, nearest
 
 POD_SPEC: Final = "core.v1.PodSpec"

@@ -70,9 +70,9 @@ from dra_infra.kubernetes.apiserver import (
     Judged,
     check_pod_claims,
     environment_of,
+    is_core_kind,
     judge,
 )
-from dra_infra.kubernetes.apiserver.core_fields import is_core_kind
 from dra_infra.output.wording import nearest
 from dra_infra.process import collector_paused
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.admission import read_hard as read_hard
     from dra_infra.kubernetes.apiserver.claims import check_toleration as check_toleration
     from dra_infra.kubernetes.apiserver.configurations import environment_of as environment_of
+    from dra_infra.kubernetes.apiserver.core_fields import FieldFault as FieldFault
+    from dra_infra.kubernetes.apiserver.core_fields import find_faults as find_faults
+    from dra_infra.kubernetes.apiserver.core_fields import is_core_kind as is_core_kind
+    from dra_infra.kubernetes.apiserver.core_fields import read_fields as read_fields
     from dra_infra.kubernetes.apiserver.field_errors import FieldError as FieldError
     from dra_infra.kubernetes.apiserver.field_errors import Judged as Judged
     from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS as MAX_ANNOTATIONS
@@ -52,6 +56,7 @@ _HOMES = find_homes(
         ),
         "claims": ("check_toleration",),
         "configurations": ("environment_of",),
+        "core_fields": ("FieldFault", "find_faults", "is_core_kind", "read_fields"),
         "field_errors": (
             "FieldError",
             "Judged",
