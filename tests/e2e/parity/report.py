@@ -40,6 +40,10 @@ The objects are valid ones that were broken in up to six places at random (`gene
 name), objects with every field of which each was broken in every way (`bases.py`), replacements of stored objects
 (`updates.py`), and one named case for each rule of the API server (`rows.py`), all in `tests/e2e/parity`.
 
+`test_apply.py` sends generated objects as a server-side apply as well, on 1.34 and 1.37: it takes and stores what a creation does. It refuses in addition
+items of a list that are there twice, which `validate` reports as a warning, and reads whole numbers such as 1000.0. Not compared are applies by several
+managers, other patches, and what controllers write into `status`.
+
     make parity            # 1,500 generated objects for each server with its default gates
     make parity N=100000   # the long run
     make parity-mutants    # switches off each of our rules in turn; each has to be missed
