@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import PodTemplate, Release, json_type
 from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, core_schemas
@@ -37,9 +38,6 @@ _GONE_GROUPS: Final = frozenset({"extensions"})
 _ONE_ENTRY: Final = (
     "leave request out to use all requests of the claim, or put one of them into a claim of its own"
 )
-
-_OF_TEMPLATE: Final = re.compile(r"[tT]emplate\.spec$")
-"""The path of a pod spec that has a template around it, and nothing but fields of pods in it."""
 
 _NUMBERS: Final = ("int32", "int64")
 
@@ -100,21 +98,16 @@ def check_pod_fields(
     templates: Iterable[PodTemplate], manifest: Mapping[str, Any], release: Release
 ) -> Iterator[Problem]:
     """Yield the fields of pods that no server has, in templates of kinds that other projects define."""
+    kind = workload_kinds().find(manifest)
+    if kind is None or any(part.is_spec or part.composed for part in kind.parts):
+        # Kinds such as InferenceService and VirtualMachine have fields of their own among those of a pod spec.
+        return
     schemas = core_schemas(release.minor)
     for template in templates:
-        if template.places:
-            continue
         faults = read_fields(template.spec, POD_SPEC, schemas, template.path)
-        yield from _problems(manifest, (each for each in faults if _is_of_pods(each, template)), release)
-
-
-def _is_of_pods(fault: FieldFault, template: PodTemplate) -> bool:
-    """Return False for what the kind's own definition and controller decide."""
-    if fault.fault == "unknown":
-        # Kinds such as InferenceService have fields of their own among those of a pod spec.
-        is_own = len(fault.around) == 1 and not _OF_TEMPLATE.search(template.path)
-        return not is_own
-    return fault.fault not in ("missing", "twice")
+        # What is missing the controller may fill in, and how lists are applied the kind's definition says.
+        kept = (each for each in faults if each.fault not in ("missing", "twice"))
+        yield from _problems(manifest, kept, release)
 
 
 def _problems(

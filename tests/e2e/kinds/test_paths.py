@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from dra_infra.advice.core_objects import POD_SPEC as POD_SPEC_TYPE
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
-from dra_infra.kubernetes.api import BUILT_IN_KINDS, PodPart, WorkloadKind
+from dra_infra.kubernetes.api import BUILT_IN_KINDS, SUPPORTED_MINORS, PodPart, WorkloadKind
+from dra_infra.kubernetes.api.core_schemas import core_schemas
 from tests.e2e.components.objects import define
 from tests.e2e.kinds.schemas import (
     ANY,
@@ -155,6 +157,36 @@ def test_a_path_of_the_table_leads_to_a_pod_spec(kind, part, path, versions):
         else:
             assert schema["properties"]["containers"]["items"]["properties"]["resources"]
             assert {"nodeSelector", "affinity", "resourceClaims"} <= schema["properties"].keys()
+
+
+GONE = {"workloadRef"}
+"""Fields of pods that a minor had for a while, and that definitions made for it still have."""
+
+
+def unknown_to_servers(schema: Mapping[str, Any], type_name: str, path: str) -> Iterator[str]:
+    """Yield the fields of a schema that pods of the newest minor do not have."""
+    fields = core_schemas(SUPPORTED_MINORS[-1]).fields(type_name)
+    for name, schema_of_field in schema.get("properties", {}).items():
+        if name not in fields:
+            if name not in GONE:
+                yield f"{path}.{name}"
+            continue
+        type_, below = fields[name], schema_of_field
+        while type_.item is not None:
+            below = below.get("items") or below.get("additionalProperties") or {}
+            type_ = type_.item
+        if type_.fields_of and isinstance(below, Mapping):
+            yield from unknown_to_servers(below, type_.fields_of, f"{path}.{name}")
+
+
+@pytest.mark.parametrize(("kind", "part", "path"), PARTS, ids=IDS)
+def test_a_pod_template_has_no_field_that_is_reported_as_unknown(kind, part, path, versions):
+    if any(each.is_spec or each.composed for each in kind.parts):
+        # Their fields are not checked.
+        return
+    for version in versions:
+        if found := descend(version.schema, path):
+            assert list(unknown_to_servers(found[0], POD_SPEC_TYPE, "spec")) == [], version
 
 
 @pytest.mark.parametrize("kind", COMPOSED.values(), ids=COMPOSED)
