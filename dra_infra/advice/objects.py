@@ -328,13 +328,14 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
     return ObjectRef(kind_of(manifest) or "object", name, str(metadata.get("namespace") or ""))
 
 
+def has_rules(manifest: Mapping[str, Any]) -> bool:
+    """Return whether rules judge the values of an object: it is of the group, or makes pods."""
+    return _is_of_group(manifest) or next(find_pod_templates(manifest), None) is not None
+
+
 def is_checked(manifest: Mapping[str, Any], target: ClusterTarget) -> bool:
-    """True for an object that there are rules for: it is of a kind of Kubernetes itself, or makes pods."""
-    return (
-        _is_of_group(manifest)
-        or next(find_pod_templates(manifest), None) is not None
-        or is_core_kind(manifest, [release.minor for release in target.releases])
-    )
+    """Return whether anything of an object is checked: its values, or only the fields of a kind of Kubernetes itself."""
+    return has_rules(manifest) or is_core_kind(manifest, [release.minor for release in target.releases])
 
 
 def _is_of_group(manifest: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.advice.objects import is_checked
+from dra_infra.advice.objects import has_rules
 from dra_infra.answers.checking import check
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.settings import (
@@ -142,7 +142,7 @@ def _find_wrong_target(settings: Mapping[str, str]) -> Iterator[Problem]:
 
 def _not_decided(item: ProgramObject) -> Problem | None:
     """Return that values are secret or not known yet, for rules say nothing of them; None where nobody has a rule about them."""
-    if not is_checked(item.manifest):
+    if not has_rules(item.manifest):
         return None
     fields: dict[MarkerKind, set[str]] = {}
     for steps, marker in find_markers(item.manifest):
