@@ -56,7 +56,7 @@ _SCALARS: Final = {
 
 
 def describe(plane: ControlPlane) -> dict[str, Any]:
-    """Return what a running server says of the fields of its kinds, as `core_schemas` reads it."""
+    """Return what a running server says of the fields of its kinds, as `read_core_schemas` reads it."""
     definitions: dict[str, Schema] = {}
     kinds: dict[str, dict[str, str]] = {}
     with plane.connection.client() as client:

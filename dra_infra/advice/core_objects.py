@@ -9,8 +9,14 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import PodTemplate, Release, json_type
-from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, core_schemas
+from dra_infra.kubernetes.api import (
+    CoreSchemas,
+    FieldType,
+    PodTemplate,
+    Release,
+    json_type,
+    read_core_schemas,
+)
 from dra_infra.kubernetes.apiserver import FieldFault, find_faults, read_fields
 from dra_infra.output.wording import join_words, nearest
 
@@ -57,7 +63,7 @@ def check_kind(manifest: Mapping[str, Any], release: Release) -> Iterator[Proble
     """Yield that a group of Kubernetes itself has no such version, or no such kind in it."""
     api_version = str(manifest.get("apiVersion") or "")
     kind = str(manifest.get("kind") or "")
-    kinds = core_schemas(release.minor).kinds
+    kinds = read_core_schemas(release.minor).kinds
     if kind in kinds.get(api_version, {}) or _is_no_object(kind):
         return
     group = api_version.rpartition("/")[0]
@@ -102,7 +108,7 @@ def check_pod_fields(
     if kind is None or any(part.is_spec or part.composed for part in kind.parts):
         # Kinds such as InferenceService and VirtualMachine have fields of their own among those of a pod spec.
         return
-    schemas = core_schemas(release.minor)
+    schemas = read_core_schemas(release.minor)
     for template in templates:
         faults = read_fields(template.spec, POD_SPEC, schemas, template.path)
         # What is missing the controller may fill in, and how lists are applied the kind's definition says.
@@ -122,7 +128,7 @@ def _problems(
                 path=fault.path,
                 code="unknown-field",
                 message=f"Kubernetes {release.minor} has no such field; kubectl refuses it, other clients lose it silently",
-                hint=_meant(fault, manifest, core_schemas(release.minor)),
+                hint=_meant(fault, manifest, read_core_schemas(release.minor)),
             )
 
 

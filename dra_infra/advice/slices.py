@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import ResourceSlice
-from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error
+from dra_infra.kubernetes.scheduler.allocator import find_parse_error
 
 
 def advise_slice(record: ResourceSlice) -> Iterator[Problem]:

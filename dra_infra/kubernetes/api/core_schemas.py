@@ -110,7 +110,7 @@ class CoreSchemas:
 
 
 @cache
-def core_schemas(*minors: str) -> CoreSchemas:
+def read_core_schemas(*minors: str) -> CoreSchemas:
     """Return the fields of Kubernetes' own kinds that all *minors* have alike."""
     return CoreSchemas(minors)
 

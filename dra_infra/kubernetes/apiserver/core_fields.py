@@ -3,7 +3,7 @@
 The server decodes an object before it looks at anything else: a value of a wrong type is refused (400), and under strict field
 validation a field that it does not know. Upstream: sigs.k8s.io/json, with the UnmarshalJSON methods of Quantity, Time, MicroTime
 and IntOrString. Fields come from the server's own description (`kubernetes.api.core_schemas`). What it requires, and the words
-that a field can have, are checked by its validation (422); `core_schemas` has those to which the servers hold objects.
+that a field can have, are checked by its validation (422); `read_core_schemas` has those to which the servers hold objects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, core_schemas
+from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, read_core_schemas
 from dra_infra.kubernetes.api.go_time import check_time
 from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
@@ -52,10 +52,10 @@ def find_faults(manifest: Mapping[str, Any], minors: Sequence[str]) -> list[tupl
 
     An object of another kind has no faults. Nearly all objects are right on all minors, and are read once.
     """
-    common = core_schemas(*minors)
+    common = read_core_schemas(*minors)
     if (type_name := common.find(manifest)) and not read_fields(manifest, type_name, common):
         return []
-    schemas_by_minor = {minor: core_schemas(minor) for minor in minors}
+    schemas_by_minor = {minor: read_core_schemas(minor) for minor in minors}
     return [
         (minor, read_fields(manifest, type_name, schemas))
         for minor, schemas in schemas_by_minor.items()
@@ -65,7 +65,7 @@ def find_faults(manifest: Mapping[str, Any], minors: Sequence[str]) -> list[tupl
 
 def is_core_kind(manifest: Mapping[str, Any], minors: Sequence[str]) -> bool:
     """Return True when the server of one of *minors* itself has the object's kind in its version."""
-    return any(core_schemas(minor).find(manifest) for minor in minors)
+    return any(read_core_schemas(minor).find(manifest) for minor in minors)
 
 
 def read_fields(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.core_schemas import DATA, core_schemas, file_name
+from dra_infra.kubernetes.api.core_schemas import DATA, file_name, read_core_schemas
 from dra_infra.kubernetes.apiserver.core_fields import find_faults
 from tests.draws import SEED
 from tests.e2e.core_fields.counts import keep
@@ -70,7 +70,7 @@ def test_what_is_kept_is_what_the_server_describes_and_holds_objects_to(minor, p
 
 
 def test_the_server_refuses_what_is_reported_and_nothing_else(minor, plane, server):
-    schemas = core_schemas(minor)
+    schemas = read_core_schemas(minor)
     draw = random.Random(f"{SEED} {minor}")  # noqa: S311
     kinds = [
         each
@@ -95,7 +95,7 @@ def test_the_server_refuses_what_is_reported_and_nothing_else(minor, plane, serv
 
 
 def test_server_side_apply_refuses_what_is_there_twice(minor, plane, server):
-    schemas = core_schemas(minor)
+    schemas = read_core_schemas(minor)
     places = {(api_version, kind): path for api_version, kind, path in paths(plane, kept(minor)["kinds"])}
     asked = 0
     for sample in yaml.safe_load_all(SAMPLES.read_text()):

@@ -15,7 +15,7 @@ import pytest
 from dra_infra.advice.core_objects import POD_SPEC as POD_SPEC_TYPE
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api import BUILT_IN_KINDS, SUPPORTED_MINORS, PodPart, WorkloadKind
-from dra_infra.kubernetes.api.core_schemas import core_schemas
+from dra_infra.kubernetes.api.core_schemas import read_core_schemas
 from tests.e2e.components.objects import define
 from tests.e2e.kinds.schemas import (
     ANY,
@@ -165,7 +165,7 @@ GONE = {"workloadRef"}
 
 def unknown_to_servers(schema: Mapping[str, Any], type_name: str, path: str) -> Iterator[str]:
     """Yield the fields of a schema that pods of the newest minor do not have."""
-    fields = core_schemas(SUPPORTED_MINORS[-1]).fields(type_name)
+    fields = read_core_schemas(SUPPORTED_MINORS[-1]).fields(type_name)
     for name, schema_of_field in schema.get("properties", {}).items():
         if name not in fields:
             if name not in GONE:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.identity import PoolID as PoolID
     from dra_infra.kubernetes.scheduler.allocator.identity import Published as Published
     from dra_infra.kubernetes.scheduler.allocator.matching import Matching as Matching
+    from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error as find_parse_error
     from dra_infra.kubernetes.scheduler.allocator.pools import Pool as Pool
     from dra_infra.kubernetes.scheduler.allocator.pools import claimed_counts as claimed_counts
     from dra_infra.kubernetes.scheduler.allocator.pools import describe_counts as describe_counts
@@ -74,6 +75,7 @@ _HOMES = find_homes(
             "Published",
         ),
         "matching": ("Matching",),
+        "node_selectors": ("find_parse_error",),
         "pools": (
             "Pool",
             "claimed_counts",
