@@ -62,7 +62,7 @@ def a_program(kind: str, replicas: int, count: int, cpu: str, hard: dict[str, st
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
         "containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": cpu}}}],
     }
-    numbered = {"parallelism": replicas} if kind == "Job" else {"replicas": replicas}
+    numbered = {"parallelism": replicas} if kind == "Job" else {"replicas": replicas, "selector": {}}
     metadata = {"namespace": "ml"}
     return [
         {
@@ -94,7 +94,7 @@ def a_web(replicas: int) -> list[dict[str, Any]]:
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": {"name": "web", "namespace": "ml"},
-            "spec": {"replicas": replicas, "template": {"spec": {"containers": [container]}}},
+            "spec": {"replicas": replicas, "selector": {}, "template": {"spec": {"containers": [container]}}},
         }
     ]
 
