@@ -119,10 +119,10 @@ e2e-gpu: $(STAMP) ## The node plugin on a machine with NVIDIA GPUs, with pods th
 	@$(BIN)/pytest -n0 -v -m e2e --confcutdir=tests/gpu tests/gpu
 
 parity: $(STAMP) ## Compare with the API servers of all minors and write docs/parity.md (N=100000 for a long run)
-	@$(BIN)/python -m tests.e2e.parity $(if $(N),--count $(N))
+	@$(BIN)/python -m tests.support.parity $(if $(N),--count $(N))
 
 parity-mutants: $(STAMP) ## Switch off each rule in turn: each has to be missed (after: make parity or make e2e)
-	@$(BIN)/python -m tests.e2e.parity.mutants
+	@$(BIN)/python -m tests.support.parity.mutants
 
 docs: $(STAMP) ## Build the site of the documentation into .cache/docs/site and check its links
 	@$(BIN)/python -m tools.docs_site

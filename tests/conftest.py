@@ -9,7 +9,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import draws, warm_commands
+from tests.support import draws, warm_commands
 
 # Speed is measured by `make bench`: on a busy machine a deadline or a slow generator says nothing about the code.
 # Everyone draws the same cases; `make explore` draws others, and prints how to draw a failing one again. No database of earlier

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-FOLDERS: Final = (Path("dra_infra/plugin/protocol"), Path("tests/unit/plugin/protocol"))
+FOLDERS: Final = (Path("dra_infra/plugin/protocol"), Path("tests/support/plugin/protocol"))
 """What the plugin speaks, and what only tests speak: older versions of it, answered with the messages of the newer, and device plugins."""
 
 _COMMON_POOL: Final = "_descriptor_pool.Default()"

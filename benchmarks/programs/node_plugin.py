@@ -219,7 +219,7 @@ def time_to_sockets() -> float:
 
 def idle_time() -> float:
     """Processor seconds of the plugin with 1,000 prepared claims, watching an API server."""
-    from tests.unit.plugin.api_server import ApiServer
+    from tests.support.plugin.api_server import ApiServer
 
     server = ApiServer()
     server.store.create("nodes", "", {"metadata": {"name": NODE}})

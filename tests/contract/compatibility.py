@@ -10,7 +10,7 @@ from dra_infra.catalog.charts import charts
 from dra_infra.catalog.driver_gates import driver_needs
 from dra_infra.catalog.platforms import platforms
 from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 
 def rendered(text: str) -> str:

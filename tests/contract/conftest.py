@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dra_infra.catalog import load_fleet
-from tests.contract.documents import ROOT
-from tests.warm_commands import warm
+from tests.support.pages.documents import ROOT
+from tests.support.warm_commands import warm
 
 ENVIRONMENT = {
     **{key: value for key, value in os.environ.items() if not key.startswith(("GIT_", "GITHUB_", "PULUMI_"))},

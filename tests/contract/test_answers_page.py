@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from dra_infra.answers import review
-from tests.contract.documents import ROOT, blocks_of
+from tests.support.pages.documents import ROOT, blocks_of
 
 
 def test_the_example_prints_where_the_quickstart_fits(tmp_path: Path) -> None:

@@ -19,9 +19,16 @@ from click.testing import CliRunner
 from dra_infra.cli.app import COMMANDS
 from dra_infra.cli.options import LateCommand
 from dra_infra.review.markdown_report import marker_of
-from tests.contract.command_reference import GAPS, SHARED, commands, examples_of, rendered, shared_options_of
 from tests.contract.conftest import ENVIRONMENT, paths
-from tests.contract.documents import ROOT
+from tests.support.pages.command_reference import (
+    GAPS,
+    SHARED,
+    commands,
+    examples_of,
+    rendered,
+    shared_options_of,
+)
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "cli.md"
 EXAMPLES = [(name, example) for name, command in commands().items() for example in examples_of(command)]

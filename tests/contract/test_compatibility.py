@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 
 from tests.contract.compatibility import rendered
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "compatibility.md"
 

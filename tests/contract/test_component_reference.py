@@ -25,7 +25,7 @@ from tests.contract.component_reference import (
     parts_of,
     rendered,
 )
-from tests.contract.problem_pages import area_of
+from tests.support.pages.problem_pages import area_of
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "components.md"

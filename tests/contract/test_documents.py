@@ -26,7 +26,8 @@ from dra_infra.program.stand_ins import read_stand_ins
 from dra_infra.program.synth import synth_function
 from dra_infra.sources.patches import patches_in, remark_on_part
 from tests.contract.conftest import ENVIRONMENT, paths
-from tests.contract.documents import (
+from tests.support.components.constructing import construct
+from tests.support.pages.documents import (
     MARKERS,
     PAGES,
     ROOT,
@@ -36,7 +37,6 @@ from tests.contract.documents import (
     pages_with,
     without_fences,
 )
-from tests.unit.provider.constructing import construct
 
 LANGUAGES = {"", "console", "diff", "json", "python", "yaml"}
 ELSEWHERE = {"pulumi", "kubectl", "helm", "jq", "docker"}

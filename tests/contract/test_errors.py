@@ -13,8 +13,8 @@ from dra_infra.codes.clusters import CLUSTERS
 from dra_infra.codes.migrations import MIGRATIONS
 from dra_infra.codes.objects import OBJECTS
 from dra_infra.codes.reviews import REVIEWS
-from tests.contract import problem_pages
-from tests.contract.documents import ROOT
+from tests.support.pages import problem_pages
+from tests.support.pages.documents import ROOT
 
 # Without the tables of the codes, where each of them stands.
 SOURCES = {

@@ -17,7 +17,7 @@ from dra_infra.fleet import Fleet
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 from dra_infra.review import Review, render_html, render_markdown
-from tests.e2e.recipes.recipe import RECIPES, Recipe
+from tests.support.recipes.recipe import RECIPES, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -9,8 +9,8 @@ import pytest
 
 from dra_infra.documents import yaml
 from tests.contract.conftest import ENVIRONMENT, paths
-from tests.contract.documents import ROOT, blocks_of
 from tests.contract.test_documents import is_shown
+from tests.support.pages.documents import ROOT, blocks_of
 
 README = ROOT / "README.md"
 FIRST = next(block for block in blocks_of(README) if block.language == "python")

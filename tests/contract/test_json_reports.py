@@ -18,9 +18,9 @@ from dra_infra.cli import drain
 from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
 from dra_infra.kubernetes.scheduler import Eviction
-from tests.contract.documents import ROOT
 from tests.contract.test_provenance import folder, server
-from tests.unit.review.json_schema import find_violations
+from tests.support.pages.documents import ROOT
+from tests.support.review.json_schema import find_violations
 
 __all__ = ["folder", "server"]
 

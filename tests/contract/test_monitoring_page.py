@@ -5,7 +5,7 @@ import re
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.specs.metrics import Alert, Metric, alerts, metrics
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "monitoring.md"
 _BEGIN = "<!-- made by: tests/contract/test_monitoring_page.py -->\n"

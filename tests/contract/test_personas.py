@@ -8,7 +8,7 @@ import yaml
 
 from dra_infra.catalog.personas import personas, rules_of
 from dra_infra.client.kinds import SNAPSHOT
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "teams.md"
 _TABLE = re.compile(r"(\| Persona \| Bound in \|.*?\n\| --- .*?\n)(.*?)(<!-- end of personas -->)", re.DOTALL)

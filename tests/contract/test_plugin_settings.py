@@ -10,7 +10,7 @@ import pytest
 
 from dra_infra.plugin.command.command_line import parse
 from dra_infra.plugin.command.settings import PREFIX, Setting, all_settings
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "node-plugin.md"
 TABLE = re.compile(r"(?<=<!-- settings: tests/contract/test_plugin_settings.py -->\n\n)(?:\|.*\n)*")

@@ -19,7 +19,7 @@ from dra_infra import __version__
 from dra_infra.catalog import load_fleet
 from dra_infra.cli.app import app
 from tests.contract.conftest import git
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 from tests.unit.cluster.conftest import Server, server
 
 __all__ = ["server"]

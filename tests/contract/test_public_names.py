@@ -15,7 +15,7 @@ import pytest
 
 import dra_infra
 from dra_infra.selectors.attributes import Attribute
-from tests.unit.components.family import CLAIMS, FAMILY, assert_recorded, make, run
+from tests.support.components.family import CLAIMS, FAMILY, assert_recorded, make, run
 
 OF_COMPONENTS = Path(__file__).with_name("component_names.txt")
 """What completion offers on an instance, beside what every resource of Pulumi has."""

@@ -17,10 +17,10 @@ from hypothesis import given, seed, settings
 
 from dra_infra.answers.simulating import Simulation, simulate
 from dra_infra.placement.scheduling import OTHER_NODES
-from tests import draws
 from tests.contract.scene_commands import SceneFolder, find_differences
 from tests.contract.scenes import FEATURES, SHAPES, DrawnScene, scenes
 from tests.contract.surfaces import find_disagreements
+from tests.support import draws
 
 SOAK: Final = bool(os.environ.get("DRA_INFRA_SOAK"))
 SHARDS: Final = 200 if SOAK else 8

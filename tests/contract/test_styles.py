@@ -16,7 +16,7 @@ import yaml
 
 import dra_infra as dra
 from tests.contract.conftest import ENVIRONMENT, git, paths
-from tests.contract.documents import ROOT
+from tests.support.pages.documents import ROOT
 
 FLEET = "hgx-h100 x 4"
 STYLES = sorted(each.name for each in (ROOT / "tests/styles").iterdir() if each.is_dir())

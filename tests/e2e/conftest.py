@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import DRIVER, Lab
+from tests.support.lab import DRIVER, Lab
 from tools import build
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.errors import ToolError

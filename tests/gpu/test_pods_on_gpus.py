@@ -17,9 +17,9 @@ import pytest
 from dra_infra.plugin.back_ends.nvml import NvmlBackEnd
 from dra_infra.plugin.back_ends.nvml_library import LIBRARY_FOLDERS
 from tests.e2e.node.conftest import node_api, node_plane, real_node, workloads
-from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.node.workloads import CLAIM, Workloads, request
 from tests.gpu.conftest import DRIVER_ROOT
+from tests.support.node.plugin_process import PluginProcess
+from tests.support.node.workloads import CLAIM, Workloads, request
 from tools import build, debian, oci_archive
 from tools.cluster import Api
 from tools.errors import ToolError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.growth import takes_linear_time
+from tests.support.growth import takes_linear_time
 
 
 def test_linear_work_is_told_from_quadratic_work() -> None:

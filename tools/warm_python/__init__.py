@@ -4,7 +4,7 @@ One command of the engine starts three Python processes: language host, program 
 what the one before it has loaded, and the end-to-end tests run six hundred commands. Here one server loads everything once and
 forks a copy for each script: a process of its own, with the caller's folder, environment and streams, as if `python` had run it.
 
-The fast tests run `dra-infra` so, and the programs that it runs (`tests/warm_commands.py`).
+The fast tests run `dra-infra` so, and the programs that it runs (`tests/support/warm_commands.py`).
 
 Programs that name a virtual environment, and everything outside of tests, are run by that interpreter itself.
 """

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from tests.e2e.attacks.conftest import Loot
-from tests.unit.rendered_markdown import REFERENCES, rendered
-from tests.warm_commands import warm
+from tests.support.rendered_markdown import REFERENCES, rendered
+from tests.support.warm_commands import warm
 
 pytestmark = pytest.mark.e2e
 

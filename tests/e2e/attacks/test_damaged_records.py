@@ -19,7 +19,7 @@ import pytest
 from dra_infra.plugin.claims import Claim, is_uid
 from dra_infra.specs.node_plugin.daemon_set import _RESOURCES
 from tests.e2e.attacks.conftest import Loot
-from tests.unit.plugin.whole_plugin import PROGRAM, Machine, machine_in, wait_until
+from tests.support.plugin.whole_plugin import PROGRAM, Machine, machine_in, wait_until
 
 pytestmark = pytest.mark.e2e
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.e2e.attacks.conftest import Loot
 from tests.e2e.attacks.hostile_git import MANIFEST, Listener, Trap, embed, git_server, listening
-from tests.e2e.forge.runner import clean_environment
-from tests.e2e.forge.sample import ROOT, git
+from tests.support.forge.runner import clean_environment
+from tests.support.forge.sample import ROOT, git
 
 pytestmark = pytest.mark.e2e
 

@@ -20,8 +20,8 @@ import pytest
 
 from dra_infra.specs.node_plugin.daemon_set import _RESOURCES
 from tests.e2e.attacks.conftest import Loot
-from tests.unit.plugin.api_server import Handler
-from tests.unit.plugin.whole_plugin import Machine, machine_in, wait_until
+from tests.support.plugin.api_server import Handler
+from tests.support.plugin.whole_plugin import Machine, machine_in, wait_until
 
 pytestmark = pytest.mark.e2e
 

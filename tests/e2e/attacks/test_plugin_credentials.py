@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.attacks.conftest import Loot
-from tests.e2e.attacks.tls_front import Authority, Front
 from tests.e2e.plugin.conftest import make_node
-from tests.unit.plugin.whole_plugin import NODE, Machine, health, machine_in
+from tests.support.forge.tls_front import Authority, Front
+from tests.support.plugin.whole_plugin import NODE, Machine, health, machine_in
 from tools.cluster import Api, ControlPlane
 from tools.cluster.control_plane import parts
 

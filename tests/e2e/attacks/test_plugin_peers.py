@@ -25,7 +25,7 @@ from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.health import SERVICES
 from dra_infra.plugin.service.node import VERSIONS
 from tests.e2e.attacks.conftest import Loot
-from tests.unit.plugin.whole_plugin import Machine, machine_in, wait_until
+from tests.support.plugin.whole_plugin import Machine, machine_in, wait_until
 
 pytestmark = pytest.mark.e2e
 

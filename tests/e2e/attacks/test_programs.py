@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.attacks.conftest import Loot
-from tests.e2e.forge.jobs import GitHub, GitLab
-from tests.e2e.forge.runner import clean_environment
-from tests.e2e.forge.sample import Sample, git, make_sample, source_of_dra_infra
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.support.forge.jobs import GitHub, GitLab
+from tests.support.forge.local_forge import LocalForge, serving
+from tests.support.forge.runner import clean_environment
+from tests.support.forge.sample import Sample, git, make_sample, source_of_dra_infra
 
 pytestmark = pytest.mark.e2e
 

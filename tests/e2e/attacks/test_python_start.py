@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.attacks.conftest import Loot
-from tests.e2e.forge.runner import clean_environment, run_action
-from tests.e2e.forge.sample import git, source_of_dra_infra
+from tests.support.forge.runner import clean_environment, run_action
+from tests.support.forge.sample import git, source_of_dra_infra
 
 pytestmark = pytest.mark.e2e
 

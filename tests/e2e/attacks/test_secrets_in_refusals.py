@@ -10,7 +10,7 @@ import json
 import pytest
 
 from tests.e2e.attacks.conftest import Loot
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.e2e
 

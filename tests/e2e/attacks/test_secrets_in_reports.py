@@ -1,6 +1,6 @@
 """Secrets that somebody wrote into objects, programs and files by mistake: whoever reads a report looks for them.
 
-The real command runs on a real repository. What is planted is in `tests/planted_secrets.py`.
+The real command runs on a real repository. What is planted is in `tests/support/planted_secrets.py`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from tests.e2e.attacks.conftest import Loot
-from tests.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Filled, Kind, claim, filled
-from tests.planted_secrets import PLANTED, Manifest, Planted, made_up
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.support.forge.local_forge import LocalForge, serving
+from tests.support.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Filled, Kind, claim, filled
+from tests.support.planted_secrets import PLANTED, Manifest, Planted, made_up
 
 pytestmark = pytest.mark.e2e
 

@@ -21,7 +21,7 @@ import pytest
 
 from dra_infra.program.system_calls import numbers, rules
 from tests.e2e.attacks.conftest import Loot
-from tests.e2e.forge.runner import clean_environment
+from tests.support.forge.runner import clean_environment
 
 pytestmark = [
     pytest.mark.e2e,

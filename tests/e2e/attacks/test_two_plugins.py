@@ -14,8 +14,8 @@ import pytest
 
 from dra_infra.plugin.claims import Claim
 from tests.e2e.attacks.conftest import Loot
-from tests.unit.plugin.kubelet import Connection
-from tests.unit.plugin.whole_plugin import SECONDS, Machine, machine_in, wait_until
+from tests.support.plugin.kubelet import Connection
+from tests.support.plugin.whole_plugin import SECONDS, Machine, machine_in, wait_until
 
 pytestmark = pytest.mark.e2e
 

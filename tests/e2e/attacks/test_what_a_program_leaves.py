@@ -24,7 +24,7 @@ import pytest
 
 from tests.e2e.attacks.conftest import Loot
 from tests.e2e.attacks.machines import PLAIN_USER
-from tests.e2e.forge.runner import clean_environment
+from tests.support.forge.runner import clean_environment
 
 pytestmark = [
     pytest.mark.e2e,

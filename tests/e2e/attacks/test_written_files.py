@@ -14,8 +14,8 @@ import pytest
 
 from tests.e2e.attacks.conftest import Loot
 from tests.e2e.attacks.test_terminal import server
-from tests.e2e.forge.sample import git
-from tests.warm_commands import warm
+from tests.support.forge.sample import git
+from tests.support.warm_commands import warm
 
 pytestmark = pytest.mark.e2e
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.platform.charts import TESTDATA, find_testdata
+from tests.support.charts import TESTDATA, find_testdata
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from dra_infra.catalog import load_fleet
 from dra_infra.cli.app import app
 from dra_infra.program.synth import synth
 from tests.e2e.company.deployment import EXAMPLE, Company, outputs_of
-from tests.e2e.components.objects import define, definitions
-from tests.e2e.components.rights import ROWS, attributes_of
+from tests.support.components.objects import define, definitions
+from tests.support.components.rights import ROWS, attributes_of
 from tools import workload_crds
 from tools.cluster import Api, ApiError, ControlPlane, Manifest, NodeStandIn, create_fleet
 from tools.pulumi_home import PulumiHome

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from tests.e2e.parity.gate_sets import ALL, gates_of
-from tests.e2e.platform.charts import TESTDATA, find_testdata
+from tests.support.charts import TESTDATA, find_testdata
+from tests.support.parity.gate_sets import ALL, gates_of
 from tools.cluster import Api
 from tools.cluster.api_server import api_server
 

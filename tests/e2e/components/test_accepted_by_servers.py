@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import dra_infra as dra
 from dra_infra.program.synth import synth, synth_function
-from tests.arguments.calls import Call, Drawn, run
-from tests.arguments.programs import FAMILY, sane
-from tests.e2e.components.objects import CRDS, define, definitions, make_namespaces, refusal
+from tests.support.arguments.calls import Call, Drawn, run
+from tests.support.arguments.programs import FAMILY, sane
+from tests.support.components.objects import CRDS, define, definitions, make_namespaces, refusal
 from tools import workload_crds
 
 pytestmark = pytest.mark.e2e

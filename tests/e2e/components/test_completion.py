@@ -13,7 +13,7 @@ import pytest
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.kubernetes.apiserver.policies.completion import NotKnown, complete_pod, complete_workload
-from tests.draws import seeds
+from tests.support.draws import seeds
 from tools.cluster.api_server import api_server
 
 pytestmark = pytest.mark.e2e

@@ -16,9 +16,9 @@ from dra_infra.errors import ProgramError
 from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import SECRET, Program
-from tests.contract.problem_pages import area_of
 from tests.e2e.components.table_rows import assert_row, read_rows
-from tests.e2e.lab import DRIVER, Lab
+from tests.support.lab import DRIVER, Lab
+from tests.support.pages.problem_pages import area_of
 from tools.engine_cli import Result
 from tools.kubernetes_provider.values import SIGNATURE_KEY
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import DRIVER, Lab
+from tests.support.lab import DRIVER, Lab
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.kubernetes_provider.values import UNKNOWN_STRING
 from tools.pulumi_home import PulumiHome

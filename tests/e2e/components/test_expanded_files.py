@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_infra.program.synth import synth
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.e2e
 

@@ -9,7 +9,7 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.machines import machines
 from dra_infra.errors import FleetError
-from tests.e2e.components.objects import refusal
+from tests.support.components.objects import refusal
 from tests.unit.catalog.test_publication import PLAIN, SET
 from tools.cluster import ApiError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.cluster import Api
 from tools.kubernetes_provider.values import UNKNOWN_STRING
 

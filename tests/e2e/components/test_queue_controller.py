@@ -33,7 +33,7 @@ from tests.e2e.components.queued_jobs import (
     resource_slice,
     template,
 )
-from tests.e2e.kinds.controllers import kueue, running_controllers
+from tests.support.scheduler.controllers import kueue, running_controllers
 from tools import build
 from tools.cluster import Api, ControlPlane, Manifest, NodeStandIn, create_fleet, kind_of
 from tools.errors import ToolError

@@ -6,7 +6,7 @@ from dataclasses import replace as with_fields
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.cluster import Api
 from tools.engine_cli import Result, Stack
 

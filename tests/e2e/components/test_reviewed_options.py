@@ -10,9 +10,9 @@ import pytest
 from dra_infra.answers import compare
 from dra_infra.program.synth import synth
 from dra_infra.review.reviews import Review
-from tests.contract.problem_pages import area_of
 from tests.e2e.components.table_rows import assert_row, read_rows
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
+from tests.support.pages.problem_pages import area_of
 from tools.cluster import Api
 from tools.engine_cli import Result
 

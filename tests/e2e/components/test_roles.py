@@ -10,7 +10,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.program.synth import synth_function
-from tests.e2e.components.rights import DRA, MAY, ROWS, Asked, attributes_of
+from tests.support.components.rights import DRA, MAY, ROWS, Asked, attributes_of
 from tools.cluster import Api, ApiError
 from tools.cluster.api import PATIENCE
 

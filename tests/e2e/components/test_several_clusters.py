@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.components.objects import define, definitions
-from tests.e2e.lab import Lab
+from tests.support.components.objects import define, definitions
+from tests.support.lab import Lab
 from tools.cluster.api_server import api_server
 from tools.pulumi_home import PulumiHome
 

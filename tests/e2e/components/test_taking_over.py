@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import DRIVER, Lab
+from tests.support.lab import DRIVER, Lab
 from tools.cluster import Api
 from tools.engine_cli import Result
 

@@ -11,7 +11,7 @@ from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 from dra_infra.program.surroundings import SIGNATURE_KEY
 from dra_infra.program.synth import synth
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.kubernetes_provider.values import UNKNOWN_STRING
 
 pytestmark = pytest.mark.e2e

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dra_infra.cli.app import app
 from dra_infra.program_writing.program import write_program
-from tests.e2e.lab import DRIVER, Lab
+from tests.support.lab import DRIVER, Lab
 from tools.cluster import Api, ControlPlane
 
 pytestmark = pytest.mark.e2e

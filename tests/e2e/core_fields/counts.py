@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.e2e.parity.differential import RESULTS
-from tests.e2e.parity.report import CORE_SECTION
+from tests.support.parity.differential import RESULTS
+from tests.support.parity.report import CORE_SECTION
 
 _HEADING = """\
 ## Fields of Kubernetes' own kinds

@@ -15,11 +15,11 @@ import yaml
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.kubernetes.api.core_schemas import DATA, file_name, read_core_schemas
 from dra_infra.kubernetes.apiserver.core_fields import find_faults
-from tests.draws import SEED
 from tests.e2e.core_fields.counts import keep
 from tests.e2e.core_fields.generator import objects, with_repeated_items
-from tests.e2e.parity.plan import VARIABLE
-from tests.e2e.parity.server import Server
+from tests.support.draws import SEED
+from tests.support.parity.plan import VARIABLE
+from tests.support.parity.server import Server
 from tools.cluster.api_server import api_server
 from tools.core_schemas import ALL_APIS, EVERYTHING, SAMPLES, describe, measure
 

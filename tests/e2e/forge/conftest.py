@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.forge.runner import TOKEN
-from tests.e2e.forge.sample import Sample, make_sample, source_of_dra_infra
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.support.forge.local_forge import LocalForge, serving
+from tests.support.forge.runner import TOKEN
+from tests.support.forge.sample import Sample, make_sample, source_of_dra_infra
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.forge.runner import TOKEN, Run, clean_environment, run_action
-from tests.e2e.forge.sample import Sample, git
-from tests.unit.forge.local_forge import LocalForge, Reply
+from tests.support.forge.local_forge import LocalForge, Reply
+from tests.support.forge.runner import TOKEN, Run, clean_environment, run_action
+from tests.support.forge.sample import Sample, git
 
 pytestmark = pytest.mark.e2e
 

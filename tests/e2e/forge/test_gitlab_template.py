@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.forge.jobs import TEMPLATE, GitLab
-from tests.e2e.forge.runner import clean_environment
-from tests.e2e.forge.sample import Sample, git, source_of_dra_infra
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.support.forge.jobs import TEMPLATE, GitLab
+from tests.support.forge.local_forge import LocalForge, serving
+from tests.support.forge.runner import clean_environment
+from tests.support.forge.sample import Sample, git, source_of_dra_infra
 
 pytestmark = pytest.mark.e2e
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.forge.jobs import GitHub
-from tests.e2e.forge.runner import TOKEN
-from tests.e2e.forge.sample import Sample, git
-from tests.unit.forge.local_forge import LocalForge
+from tests.support.forge.jobs import GitHub
+from tests.support.forge.local_forge import LocalForge
+from tests.support.forge.runner import TOKEN
+from tests.support.forge.sample import Sample, git
 
 pytestmark = pytest.mark.e2e
 

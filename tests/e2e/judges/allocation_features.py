@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from dra_infra.kubernetes.scheduler.allocator import Pool
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import Case
+from tests.support.allocator.answers import allocator_of, node_of
+from tests.support.allocator.cases import Case
 
 LEAST: Final = 50
 """Cases that each feature has to be in, for each minor that has the feature."""

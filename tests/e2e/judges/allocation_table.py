@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.e2e.judges.allocation_features import expected_features, features_of
-from tests.e2e.parity.differential import RESULTS
-from tests.e2e.parity.report import ALLOCATION_SECTION
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case
+from tests.support.allocator.cases import MINORS, Case
+from tests.support.parity.differential import RESULTS
+from tests.support.parity.report import ALLOCATION_SECTION
 
 
 @dataclass

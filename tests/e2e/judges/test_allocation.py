@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from dra_infra.kubernetes.scheduler.allocator import pruning
 from tests.e2e.judges.allocation_features import LEAST, expected_features
 from tests.e2e.judges.allocation_table import Tally
-from tests.e2e.judges.judge import Judge
-from tests.e2e.parity.plan import VARIABLE
-from tests.unit.kubernetes.scheduler.allocator.answers import find_difference
-from tests.unit.kubernetes.scheduler.allocator.cases import MANY_RUNS, MINORS, Case, draw_case
-from tests.unit.kubernetes.scheduler.allocator.contested import draw_contested
+from tests.support.allocator.answers import find_difference
+from tests.support.allocator.cases import MANY_RUNS, MINORS, Case, draw_case
+from tests.support.allocator.contested import draw_contested
+from tests.support.parity.judge import Judge
+from tests.support.parity.plan import VARIABLE
 
 pytestmark = pytest.mark.e2e
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.judges.judge import Judge
-from tests.unit.kubernetes.scheduler.allocator import known
-from tests.unit.kubernetes.scheduler.allocator.answers import answers_of, find_difference
-from tests.unit.kubernetes.scheduler.allocator.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
-from tests.unit.kubernetes.scheduler.allocator.mutants import NAMES, VARIANTS, mutated
-from tests.unit.kubernetes.scheduler.allocator.recorded import PATH, Recorded, read, write
+from tests.support.allocator import known
+from tests.support.allocator.answers import answers_of, find_difference
+from tests.support.allocator.cases import MANY_RUNS, MINORS, Case, draw_case, to_line
+from tests.support.allocator.mutants import NAMES, VARIANTS, mutated
+from tests.support.allocator.recorded import PATH, Recorded, read, write
+from tests.support.parity.judge import Judge
 
 pytestmark = pytest.mark.e2e
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import Node, ResourceSlice
-from tests.e2e.judges.judge import Judge
-from tests.placing import place
+from tests.support.parity.judge import Judge
+from tests.support.placing import place
 
 pytestmark = pytest.mark.e2e
 

@@ -16,9 +16,9 @@ import pytest
 
 from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
 from dra_infra.kubernetes.cel.evaluate import Failed, Match
-from tests.e2e.judges.judge import Judge
-from tests.e2e.parity.cel_comparison import UNDECIDED, WRONG, compare
-from tests.e2e.parity.textproto import Message, read
+from tests.support.parity.cel_comparison import UNDECIDED, WRONG, compare
+from tests.support.parity.judge import Judge
+from tests.support.parity.textproto import Message, read
 
 pytestmark = pytest.mark.e2e
 

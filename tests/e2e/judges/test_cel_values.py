@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.judges.judge import Judge
+from tests.support.parity.judge import Judge
 from tests.unit.kubernetes.cel.test_interpreter import ANSWERS
 
 pytestmark = pytest.mark.e2e

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.parity.cel_comparison import Judges
-from tests.unit.kubernetes.cel.recorded_costs import ENVIRONMENTS, PATH, Row, read_rows, write_rows
+from tests.support.parity.cel_comparison import Judges
+from tests.support.parity.recorded_costs import ENVIRONMENTS, PATH, Row, read_rows, write_rows
 
 pytestmark = pytest.mark.e2e
 

@@ -12,7 +12,7 @@ import pytest
 from dra_infra.kubernetes.api import DeviceAttribute
 from dra_infra.kubernetes.cel import DeviceView, Environment, compile_expression
 from dra_infra.kubernetes.cel.evaluate import Failed, Match
-from tests.e2e.judges.judge import Judge
+from tests.support.parity.judge import Judge
 
 pytestmark = pytest.mark.e2e
 

@@ -12,8 +12,8 @@ import pytest
 from dra_infra.kubernetes.api import DeviceAttribute
 from dra_infra.kubernetes.cel import DeviceView, Environment, check_expression, compile_expression
 from dra_infra.kubernetes.cel.evaluate import Failed, Match
-from tests.e2e.judges.judge import Judge
-from tests.e2e.parity.pattern_generator import patterns
+from tests.support.parity.judge import Judge
+from tests.support.parity.pattern_generator import patterns
 
 pytestmark = pytest.mark.e2e
 

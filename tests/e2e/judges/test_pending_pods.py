@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.judges.judge import Judge
-from tests.unit.explanation.pending_pairs import PAIRS_BEHIND, TABLE
-from tests.unit.explanation.pending_pods import (
+from tests.support.explanation.pending_pairs import PAIRS_BEHIND, TABLE
+from tests.support.explanation.pending_pods import (
     Object,
     PendingPod,
     answer,
@@ -18,6 +17,7 @@ from tests.unit.explanation.pending_pods import (
     is_written,
     with_change,
 )
+from tests.support.parity.judge import Judge
 
 pytestmark = pytest.mark.e2e
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.components import objects
-from tests.e2e.kinds.controllers import running_controllers
 from tests.e2e.kinds.shapes import CLAIM_TEMPLATE, CLASS, NAMESPACE, RACK, RUNTIMES
-from tests.e2e.platform.charts import find_testdata
+from tests.support.charts import find_testdata
+from tests.support.components import objects
+from tests.support.scheduler.controllers import running_controllers
 from tools import workload_crds
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.cluster.api_server import api_server

@@ -16,7 +16,6 @@ from dra_infra.advice.core_objects import POD_SPEC as POD_SPEC_TYPE
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api import BUILT_IN_KINDS, SUPPORTED_MINORS, PodPart, WorkloadKind
 from dra_infra.kubernetes.api.core_schemas import read_core_schemas
-from tests.e2e.components.objects import define
 from tests.e2e.kinds.schemas import (
     ANY,
     Path,
@@ -28,7 +27,8 @@ from tests.e2e.kinds.schemas import (
     object_with,
     served_versions,
 )
-from tests.e2e.platform.charts import TESTDATA, find_testdata
+from tests.support.charts import TESTDATA, find_testdata
+from tests.support.components.objects import define
 from tools.workload_crds import Manifest
 
 pytestmark = pytest.mark.e2e

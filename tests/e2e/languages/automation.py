@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 SECONDS = 240
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import dra_infra
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.cluster import Api
 
 CLASS = "resource.k8s.io/v1/DeviceClass"

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.e2e.attacks.tls_front import Authority
+from tests.support.forge.tls_front import Authority
 
 
 class _Handler(BaseHTTPRequestHandler):

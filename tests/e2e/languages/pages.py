@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.contract.documents import Block, blocks_of
+from tests.support.pages.documents import Block, blocks_of
 
 
 def block(page: Path, language: str, text: str) -> Block:

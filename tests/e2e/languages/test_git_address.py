@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.contract.documents import ROOT
-from tests.e2e.lab import Lab
 from tests.e2e.languages.git_server import serve
+from tests.support.lab import Lab
+from tests.support.pages.documents import ROOT
 from tools.pulumi_home import PulumiHome
 
 pytestmark = pytest.mark.e2e

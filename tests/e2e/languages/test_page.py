@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
-from tests.contract.documents import ROOT
-from tests.e2e.lab import Lab
 from tests.e2e.languages.pages import block, lines_shown
+from tests.support.lab import Lab
+from tests.support.pages.documents import ROOT
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 from tools.pulumi_home import PulumiHome
 

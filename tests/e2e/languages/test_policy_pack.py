@@ -11,11 +11,11 @@ import yaml
 
 from dra_infra.advice.objects import validate
 from dra_infra.target import ClusterTarget
-from tests.contract.documents import ROOT
-from tests.e2e.lab import Lab
 from tests.e2e.languages import automation
 from tests.e2e.languages.pages import block, lines_shown
 from tests.e2e.languages.refused_objects import API, H100, OBJECTS, REFUSED, Json, claim, request, selected
+from tests.support.lab import Lab
+from tests.support.pages.documents import ROOT
 from tools import sdk_programs
 from tools.cluster import Api
 from tools.engine_cli import Result

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
 from tests.e2e.languages import automation
 from tests.e2e.languages.conftest import Json
 from tests.e2e.languages.test_yaml import platform, urns
+from tests.support.lab import Lab
 from tools import sdk_programs
 
 pytestmark = pytest.mark.e2e

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.lab import Lab
 from tests.e2e.languages.conftest import CLASS, TEMPLATE, Json, Yaml
+from tests.support.lab import Lab
 from tools.cluster import Api
 
 pytestmark = pytest.mark.e2e

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from dra_infra.program_writing.program import write_program
-from tests.e2e.components.objects import make_namespaces
 from tests.e2e.migration.test_device_plugin_accepted import define_kinds_of, made_for, only_defined
-from tests.unit.migration.device_plugin_cases import cases
-from tests.unit.program_writing.program_cases import made_by
+from tests.support.components.objects import make_namespaces
+from tests.support.migration.device_plugin_cases import cases
+from tests.support.migration.program_cases import made_by
 
 pytestmark = pytest.mark.e2e
 

@@ -22,7 +22,16 @@ from dra_infra.cutover.steps import Step
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.fleet import Fleet
 from dra_infra.target import ClusterTarget
-from tests.unit.cutover.plans import OLD_KEY, PLUGIN, bare_pod, daemon_set, deployment, job, migrated, quota
+from tests.support.migration.plans import (
+    OLD_KEY,
+    PLUGIN,
+    bare_pod,
+    daemon_set,
+    deployment,
+    job,
+    migrated,
+    quota,
+)
 from tools.cluster import Api, ControlPlane, create_fleet
 
 pytestmark = pytest.mark.e2e

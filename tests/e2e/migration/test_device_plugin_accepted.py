@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from dra_infra.migration.bridge import bridge_classes
-from tests.e2e.components.objects import define, definitions, make_namespaces, refusal
-from tests.e2e.platform.charts import find_testdata
-from tests.unit.migration.device_plugin_cases import Case, case, cases
+from tests.support.charts import find_testdata
+from tests.support.components.objects import define, definitions, make_namespaces, refusal
+from tests.support.migration.device_plugin_cases import Case, case, cases
 from tools import workload_crds
 
 pytestmark = pytest.mark.e2e

@@ -15,7 +15,7 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.cutover.sides import all_on_plugin
 from dra_infra.documents.yaml import read_manifests, write_manifests
-from tests.unit.cutover.plans import PLUGIN, deployment, quota
+from tests.support.migration.plans import PLUGIN, deployment, quota
 from tools.cluster import Api, Connection, ControlPlane, create_fleet
 
 pytestmark = pytest.mark.e2e

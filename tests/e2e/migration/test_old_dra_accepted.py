@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
-from tests.e2e.components.objects import make_namespaces, refusal
-from tests.unit.migration.old_dra_cases import case, cases, made
+from tests.support.components.objects import make_namespaces, refusal
+from tests.support.migration.old_dra_cases import case, cases, made
 from tests.unit.migration.test_old_dra_meaning import SELECTORS, migrated
 
 pytestmark = pytest.mark.e2e

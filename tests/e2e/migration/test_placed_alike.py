@@ -17,7 +17,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.migration.device_plugin import read_plugin_config
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
-from tests.unit.migration.device_plugin_cases import Case, case
+from tests.support.migration.device_plugin_cases import Case, case
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet
 
 pytestmark = pytest.mark.e2e

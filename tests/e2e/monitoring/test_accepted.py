@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.monitoring.conftest import objects_of
-from tests.e2e.platform.charts import find_testdata
+from tests.support.charts import find_testdata
 from tools.cluster import Api, ApiError, ControlPlane
 
 pytestmark = pytest.mark.e2e

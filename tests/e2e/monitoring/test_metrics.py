@@ -13,8 +13,8 @@ import pytest
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.target import ClusterTarget, Release
 from tests.e2e.monitoring.conftest import Tool
-from tests.e2e.monitoring.dashboards import ask, queries_of
-from tests.e2e.monitoring.scraping import Sample, missing, named_in_catalogue, read
+from tests.support.monitoring.dashboards import ask, queries_of
+from tests.support.monitoring.scraping import Sample, missing, named_in_catalogue, read
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 from tools.cluster.api import PATIENCE
 from tools.cluster.api_server import control_plane

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dra_infra.catalog import load_fleet
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.node.workloads import Workloads
+from tests.support.node.invariants import settled
+from tests.support.node.plugin_process import PluginProcess
+from tests.support.node.workloads import Workloads
 from tools.cluster import Api, ControlPlane, create_fleet
 from tools.node import RealNode
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.e2e.node.example_images import LAST_LINE
-from tests.e2e.node.workloads import Workloads, all_containers_run
-from tests.e2e.recipes import bench
+from tests.support.node.workloads import Workloads, all_containers_run
+from tests.support.recipes import bench
 from tools.cluster import Api, Manifest
 
 SECONDS: Final = 120.0

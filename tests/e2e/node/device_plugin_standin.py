@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import grpc
 
-from tests.unit.plugin.protocol import device_plugin_v1beta1_pb2 as messages
+from tests.support.plugin.protocol import device_plugin_v1beta1_pb2 as messages
 from tools.cluster import Api, Manifest
 from tools.node import RealNode
 

@@ -15,8 +15,8 @@ import yaml
 from dra_infra.catalog import load_fleet
 from dra_infra.migration.device_plugin import is_device
 from tests.e2e.node.device_plugin_standin import replicas
-from tests.unit.migration.device_plugin_cases import case
-from tests.warm_commands import warm
+from tests.support.migration.device_plugin_cases import case
+from tests.support.warm_commands import warm
 from tools.cluster import Manifest
 
 FILE: Final = Path(__file__).with_suffix(".yaml")

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dra_infra.plugin.back_ends.sim_commands import Commands, write_commands
-from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.scheduler.stage import Stage
+from tests.support.node.plugin_process import PluginProcess
+from tests.support.scheduler.stage import Stage
 from tools.cluster import Api, Manifest
 
 SLICE = "resource.k8s.io/v1/ResourceSlice"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold
-from tests.e2e.node.invariants import settled
 from tests.e2e.node.simulated_devices import taints_of, told
-from tests.e2e.node.workloads import CLAIM
+from tests.support.node.invariants import settled
+from tests.support.node.workloads import CLAIM
 from tools.node.access import grant_binding_conditions
 
 pytestmark = pytest.mark.e2e

@@ -16,7 +16,7 @@ import pytest
 
 from dra_infra.plugin.back_ends.sim_commands import Commands, bind, hold, write_commands
 from tests.e2e.node.simulated_devices import SLICE
-from tests.e2e.node.workloads import Workloads
+from tests.support.node.workloads import Workloads
 from tools.cluster import Api
 
 pytestmark = pytest.mark.e2e

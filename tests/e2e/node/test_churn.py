@@ -9,7 +9,7 @@ import pytest
 
 from dra_infra.plugin.driver import THREADS
 from dra_infra.plugin.publishing.slice_writing import MANAGED_BY
-from tests.e2e.node.invariants import DRIVER, settled
+from tests.support.node.invariants import DRIVER, settled
 
 pytestmark = pytest.mark.e2e
 

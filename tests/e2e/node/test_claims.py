@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.workloads import CLAIM, request
+from tests.support.node.invariants import settled
+from tests.support.node.workloads import CLAIM, request
 
 pytestmark = pytest.mark.e2e
 

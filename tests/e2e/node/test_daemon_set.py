@@ -14,10 +14,10 @@ import pytest
 import dra_infra as dra
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.program.synth import synth_function
-from tests.e2e.lab import Lab
 from tests.e2e.node.conftest import NODE
-from tests.e2e.node.workloads import CLAIM, Workloads
-from tests.unit.plugin.kubelet import Connection
+from tests.support.lab import Lab
+from tests.support.node.workloads import CLAIM, Workloads
+from tests.support.plugin.kubelet import Connection
 from tools.cluster import Api, ControlPlane
 from tools.image import plugin_image
 from tools.node import RealNode

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.e2e.node.device_plugin_standin import MOUNTS, VARIABLE, DevicePlugin, replicas
-from tests.e2e.node.workloads import Workloads, request
+from tests.support.node.workloads import Workloads, request
 
 pytestmark = pytest.mark.e2e
 

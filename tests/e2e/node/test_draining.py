@@ -12,9 +12,9 @@ import pytest
 
 from dra_infra.catalog import load_fleet
 from tests.e2e.node.conftest import FLEET, NODE
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.workloads import CLAIM, Workloads
-from tests.e2e.scheduler.stage import Stage
+from tests.support.node.invariants import settled
+from tests.support.node.workloads import CLAIM, Workloads
+from tests.support.scheduler.stage import Stage
 from tools.cluster import Api, ApiError, ControlPlane, Manifest, NodeStandIn, create_fleet
 
 pytestmark = pytest.mark.e2e

@@ -6,9 +6,9 @@ import grpc
 import pytest
 
 from dra_infra.plugin.claims import ClaimReference
-from tests.e2e.node.invariants import look, settled
-from tests.e2e.node.plugin_process import ONE_RETRY, PluginProcess
-from tests.e2e.node.workloads import CLAIM, request
+from tests.support.node.invariants import look, settled
+from tests.support.node.plugin_process import ONE_RETRY, PluginProcess
+from tests.support.node.workloads import CLAIM, request
 
 pytestmark = pytest.mark.e2e
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dra_infra.plugin.claims import ClaimReference
-from tests.e2e.node.invariants import DRIVER, look, settled
-from tests.e2e.node.plugin_process import ONE_RETRY
-from tests.e2e.node.workloads import CLAIM, request
+from tests.support.node.invariants import DRIVER, look, settled
+from tests.support.node.plugin_process import ONE_RETRY
+from tests.support.node.workloads import CLAIM, request
 from tools.cluster import components
 
 pytestmark = pytest.mark.e2e

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.plugin_process import ONE_RETRY, PluginProcess
+from tests.support.node.invariants import settled
+from tests.support.node.plugin_process import ONE_RETRY, PluginProcess
 
 pytestmark = pytest.mark.e2e
 

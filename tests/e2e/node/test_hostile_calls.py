@@ -12,8 +12,8 @@ import pytest
 
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.plugin.protocol import dra_v1_pb2
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.workloads import CLAIM
+from tests.support.node.invariants import settled
+from tests.support.node.workloads import CLAIM
 
 pytestmark = pytest.mark.e2e
 

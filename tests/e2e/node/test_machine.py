@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.node.conftest import NODE
-from tests.e2e.node.workloads import Workloads
+from tests.support.node.workloads import Workloads
 from tools.cluster import ControlPlane
 from tools.node import RealNode, machine
 

@@ -14,11 +14,11 @@ import pytest
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.target import ClusterTarget
 from tests.e2e.monitoring.conftest import Tool, promtool
-from tests.e2e.monitoring.dashboards import ask, queries_of
-from tests.e2e.monitoring.scraping import Sample, missing, named_in_catalogue, read
 from tests.e2e.node.conftest import FLEET
-from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.node.workloads import Workloads
+from tests.support.monitoring.dashboards import ask, queries_of
+from tests.support.monitoring.scraping import Sample, missing, named_in_catalogue, read
+from tests.support.node.plugin_process import PluginProcess
+from tests.support.node.workloads import Workloads
 from tools.cluster import Api
 from tools.cluster.api import PATIENCE
 from tools.node import RealNode

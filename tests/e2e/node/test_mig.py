@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.node.workloads import request
+from tests.support.node.workloads import request
 
 pytestmark = pytest.mark.e2e
 

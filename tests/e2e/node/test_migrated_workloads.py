@@ -29,9 +29,9 @@ from tests.e2e.node.device_plugin_workloads import (
     migrated,
     workloads,
 )
-from tests.e2e.node.invariants import settled
-from tests.e2e.node.plugin_process import PluginProcess
 from tests.e2e.node.workload_runs import TERMINATION_MESSAGE, Seen, running, wait_gone
+from tests.support.node.invariants import settled
+from tests.support.node.plugin_process import PluginProcess
 from tools.cluster import Api, ControlPlane, Manifest
 from tools.node import RealNode
 

@@ -11,10 +11,10 @@ import pytest
 from dra_infra.catalog import load_fleet
 from tests.e2e.node import example_images
 from tests.e2e.node.containers import Container, wait_for_containers
-from tests.e2e.node.invariants import settled
 from tests.e2e.node.node_recipes import NOT_ON_ONE_NODE, RUNS, NodeRecipe, devices_in
-from tests.e2e.node.plugin_process import PluginProcess
-from tests.e2e.recipes import bench
+from tests.support.node.invariants import settled
+from tests.support.node.plugin_process import PluginProcess
+from tests.support.recipes import bench
 from tools.cluster import Api, ControlPlane
 from tools.engine_cli import Result, Stack
 from tools.image import plugin_image

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.node.invariants import DRIVER, look, settled
-from tests.e2e.node.plugin_process import ROOT, PluginProcess
-from tests.e2e.node.workloads import CLAIM, Workloads, request
+from tests.support.node.invariants import DRIVER, look, settled
+from tests.support.node.plugin_process import ROOT, PluginProcess
+from tests.support.node.workloads import CLAIM, Workloads, request
 from tools.cluster import Api
 from tools.node import RealNode
 

@@ -12,7 +12,7 @@ from typing import Final
 from tests.e2e.node.device_plugin_workloads import Workload, containers_of
 from tests.e2e.node.example_images import LAST_LINE
 from tests.e2e.node.node_recipes import devices_in
-from tests.e2e.node.workloads import CLAIM, Workloads
+from tests.support.node.workloads import CLAIM, Workloads
 from tools.cluster import Api, Manifest
 
 SECONDS: Final = 120.0

@@ -19,8 +19,8 @@ from dra_infra.program_objects import ComponentRef, EngineMessage, NotSeen
 from dra_infra.review import Review, render_html, review
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from tests.e2e.page.browser import Browser, find_chromium
+from tests.support.review.platforms import a_platform
 from tests.unit.review import conftest as build
-from tests.unit.review.platforms import a_platform
 from tools import axe_core
 
 HINT = "apt-get install chromium, or name one in $CHROMIUM"

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from dra_infra.kubernetes.apiserver.core_fields import find_faults
-from tests.e2e.parity import generation
-from tests.e2e.parity.server import _path, running
+from tests.support.parity import generation
+from tests.support.parity.server import _path, running
 
 pytestmark = pytest.mark.e2e
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.parity.cel_comparison import EQUAL, MINORS, UNDECIDED, Judges, cycled, run
-from tests.e2e.parity.cel_generator import ExpressionGenerator
-from tests.e2e.parity.cel_mistakes import Mistakes
-from tests.e2e.parity.plan import VARIABLE
+from tests.support.parity.cel_comparison import EQUAL, MINORS, UNDECIDED, Judges, cycled, run
+from tests.support.parity.cel_generator import ExpressionGenerator
+from tests.support.parity.cel_mistakes import Mistakes
+from tests.support.parity.plan import VARIABLE
 
 pytestmark = pytest.mark.e2e
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.parity.cel_comparison import EQUAL, MINORS, Judges, environments, run
+from tests.support.parity.cel_comparison import EQUAL, MINORS, Judges, environments, run
 
 pytestmark = pytest.mark.e2e
 

@@ -12,9 +12,9 @@ import pytest
 
 from dra_infra.kubernetes.cel import Environment, check_expression
 from dra_infra.kubernetes.cel.environment import ADDITIONS
-from tests.e2e.parity.cel_calls import CALLS_OF_ONE, CALLS_OF_TWO, VALUES
-from tests.e2e.parity.cel_comparison import MINORS, UNDECIDED, Judges, compare, environments, run
-from tests.e2e.parity.cel_table import DEEP, EXPRESSIONS
+from tests.support.parity.cel_calls import CALLS_OF_ONE, CALLS_OF_TWO, VALUES
+from tests.support.parity.cel_comparison import MINORS, UNDECIDED, Judges, compare, environments, run
+from tests.support.parity.cel_table import DEEP, EXPRESSIONS
 
 pytestmark = pytest.mark.e2e
 

@@ -23,11 +23,11 @@ from dra_infra.kubernetes.cel import (
     compile_expression,
 )
 from dra_infra.kubernetes.cel.evaluate import Failed, Match, derive_attribute
-from tests.e2e.judges.judge import Judge
-from tests.e2e.parity.cel_comparison import keep_evaluations
-from tests.e2e.parity.cost_generator import CostGenerator
-from tests.e2e.parity.evaluation_generator import EvaluationGenerator, devices
-from tests.e2e.parity.plan import VARIABLE
+from tests.support.parity.cel_comparison import keep_evaluations
+from tests.support.parity.cost_generator import CostGenerator
+from tests.support.parity.evaluation_generator import EvaluationGenerator, devices
+from tests.support.parity.judge import Judge
+from tests.support.parity.plan import VARIABLE
 
 pytestmark = pytest.mark.e2e
 

@@ -8,15 +8,15 @@ import itertools
 import pytest
 
 from dra_infra.kubernetes.apiserver import RULES
-from tests.e2e.parity import bases, compare, generation
-from tests.e2e.parity.cases import NO_ANSWER, Answer, Case, Recorded
-from tests.e2e.parity.faults import positions
-from tests.e2e.parity.gate_sets import DEFAULT
-from tests.e2e.parity.mutants import NOT_ASKED, kills, survivors
-from tests.e2e.parity.report import page
-from tests.e2e.parity.rows import ALL_ROWS, ROWS
-from tests.e2e.parity.server import Server
-from tests.e2e.parity.shrinking import shrink
+from tests.support.parity import bases, compare, generation
+from tests.support.parity.cases import NO_ANSWER, Answer, Case, Recorded
+from tests.support.parity.faults import positions
+from tests.support.parity.gate_sets import DEFAULT
+from tests.support.parity.mutants import NOT_ASKED, kills, survivors
+from tests.support.parity.report import page
+from tests.support.parity.rows import ALL_ROWS, ROWS
+from tests.support.parity.server import Server
+from tests.support.parity.shrinking import shrink
 
 RELEASE = compare.release_of("1.37", DEFAULT)
 CODES = {"accepted": 201, "bad-request": 400, "invalid": 422}

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given, settings
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from tests.e2e.parity.compare import judged
-from tests.e2e.parity.differential import run
-from tests.e2e.parity.gate_sets import GATE_SETS
-from tests.e2e.parity.generation import BUILDERS, cases
-from tests.e2e.parity.mutants import survivors
-from tests.e2e.parity.plan import REPEAT_EVERY, SWEEP_EVERY, counts
-from tests.e2e.parity.rows import ROWS
-from tests.e2e.parity.server import running
+from tests.support.parity.compare import judged
+from tests.support.parity.differential import run
+from tests.support.parity.gate_sets import GATE_SETS
+from tests.support.parity.generation import BUILDERS, cases
+from tests.support.parity.mutants import survivors
+from tests.support.parity.plan import REPEAT_EVERY, SWEEP_EVERY, counts
+from tests.support.parity.rows import ROWS
+from tests.support.parity.server import running
 
 pytestmark = pytest.mark.e2e
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS, VERSIONS, convert, decode
-from tests.e2e.parity.gate_sets import ALL
-from tests.e2e.parity.round_trips import round_trips
-from tests.e2e.parity.server import running
+from tests.support.parity.gate_sets import ALL
+from tests.support.parity.round_trips import round_trips
+from tests.support.parity.server import running
 
 pytestmark = pytest.mark.e2e
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from tests.e2e.parity.gate_sets import ALL, GATE_SETS, gates_of
+from tests.support.parity.gate_sets import ALL, GATE_SETS, gates_of
 from tools.cluster.api_server import api_server
 
 pytestmark = pytest.mark.e2e

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
-from tests.e2e.platform.charts import REAL_CHARTS, TESTDATA, ChartFolder, find_testdata, provide
+from tests.support.charts import REAL_CHARTS, TESTDATA, ChartFolder, find_testdata, provide
+from tests.support.lab import Lab
 from tools.cluster import Api, ControlPlane
 from tools.pulumi_home import PulumiHome
 

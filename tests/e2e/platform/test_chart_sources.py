@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
 from tests.e2e.platform.chart_server import ChartServer, serve
-from tests.e2e.platform.charts import write_chart
 from tests.e2e.platform.wording import check_words
+from tests.support.charts import write_chart
+from tests.support.lab import Lab
 from tools.pulumi_home import PulumiHome
 
 pytestmark = pytest.mark.e2e

@@ -13,9 +13,9 @@ import yaml
 
 from dra_infra.catalog.charts import charts
 from dra_infra.catalog.drivers import drivers
-from tests.e2e.lab import Lab
-from tests.e2e.platform.charts import DRIVER_CHARTS, ChartFolder, device_class
 from tests.e2e.platform.wording import check_words
+from tests.support.charts import DRIVER_CHARTS, ChartFolder, device_class
+from tests.support.lab import Lab
 from tools.cluster import Api, ControlPlane
 
 pytestmark = pytest.mark.e2e

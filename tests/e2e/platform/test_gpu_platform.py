@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.lab import Lab
-from tests.e2e.platform.charts import ChartFolder
+from tests.support.charts import ChartFolder
+from tests.support.lab import Lab
 from tools.cluster import Api, ControlPlane
 
 pytestmark = pytest.mark.e2e

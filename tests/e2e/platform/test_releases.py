@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.lab import Lab
-from tests.e2e.platform.charts import VALUES, write_chart
 from tests.e2e.platform.wording import check_words
+from tests.support.charts import VALUES, write_chart
+from tests.support.lab import Lab
 from tools.cluster import Api, ControlPlane
 from tools.engine_cli import Result
 from tools.kubernetes_provider.values import UNKNOWN_STRING

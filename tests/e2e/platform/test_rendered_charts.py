@@ -15,8 +15,8 @@ import pytest
 from dra_infra.program.charts import with_charts
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
-from tests.e2e.lab import Lab
-from tests.e2e.platform.charts import ChartFolder
+from tests.support.charts import ChartFolder
+from tests.support.lab import Lab
 from tools.cluster import Api, ControlPlane
 
 pytestmark = pytest.mark.e2e

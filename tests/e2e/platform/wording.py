@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 
 def check_words(lab: Lab, text: str, *words: str) -> None:

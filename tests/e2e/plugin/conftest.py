@@ -12,8 +12,8 @@ from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.plugin.api_server.client import Api as PluginApi
 from dra_infra.plugin.back_end import BackEnd
 from dra_infra.plugin.publishing.publisher import Publisher
-from tests.e2e.parity.gate_sets import ALL, DEFAULT, gates_of
-from tests.unit.plugin.publishing import Remembering
+from tests.support.parity.gate_sets import ALL, DEFAULT, gates_of
+from tests.support.plugin.publishing import Remembering
 from tools.cluster import Api, ControlPlane
 from tools.cluster.api_server import api_server
 from tools.cluster.control_plane import parts

@@ -21,7 +21,7 @@ from dra_infra.plugin.back_ends.sim_commands import Commands, bind, fail, hold, 
 from dra_infra.plugin.claims import ClaimReference
 from dra_infra.specs.node_plugin.rights import rules
 from tests.e2e.plugin.conftest import NODE
-from tests.unit.plugin.publishing import PATIENCE, Remembering, wait_until
+from tests.support.plugin.publishing import PATIENCE, Remembering, wait_until
 from tools.cluster import Api, ControlPlane, NodeStandIn, create_fleet, node
 
 pytestmark = pytest.mark.e2e

@@ -8,10 +8,10 @@ import pytest
 
 from dra_infra.kubernetes.api import GATES
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
-from tests.e2e.parity.gate_sets import ALL, DEFAULT
 from tests.e2e.plugin.conftest import make_node, plugin_api
+from tests.support.parity.gate_sets import ALL, DEFAULT
+from tests.support.plugin.publishing import PATIENCE, names_of, pool_of
 from tests.unit.catalog.test_publication import PLAIN, SET
-from tests.unit.plugin.publishing import PATIENCE, names_of, pool_of
 from tools.cluster import ControlPlane
 
 pytestmark = pytest.mark.e2e

@@ -5,7 +5,7 @@ import pytest
 from dra_infra.kubernetes.api import Device
 from dra_infra.plugin.publishing.slice_writing import MANAGED_BY
 from tests.e2e.plugin.conftest import NODE, plugin_api
-from tests.unit.plugin.publishing import (
+from tests.support.plugin.publishing import (
     DRIVER,
     PATIENCE,
     BackEnd,

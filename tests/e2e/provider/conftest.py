@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.pulumi_home import PulumiHome
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.e2e
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.cluster import Api
 from tools.pulumi_home import VENDOR
 

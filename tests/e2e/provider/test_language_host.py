@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 from tools.pulumi_home import STAND_IN, VENDOR, PulumiHome
 
 pytestmark = pytest.mark.e2e

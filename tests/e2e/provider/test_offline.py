@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.lab import Lab
+from tests.support.lab import Lab
 
 pytestmark = pytest.mark.e2e
 

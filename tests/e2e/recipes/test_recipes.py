@@ -14,11 +14,11 @@ from dra_infra.catalog import load_fleet
 from dra_infra.fleet import Fleet
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
-from tests.e2e.kinds.controllers import running_controllers
-from tests.e2e.recipes import bench
 from tests.e2e.recipes.compute_domains import COMPUTE_DOMAIN, ComputeDomainStandIn, is_made_here
-from tests.e2e.recipes.recipe import RECIPES, Recipe
-from tests.placing import place
+from tests.support.placing import place
+from tests.support.recipes import bench
+from tests.support.recipes.recipe import RECIPES, Recipe
+from tests.support.scheduler.controllers import running_controllers
 from tools.cluster import Api, ControlPlane, Manifest, NodeStandIn, create_fleet
 from tools.engine_cli import Stack
 from tools.pulumi_home import PulumiHome

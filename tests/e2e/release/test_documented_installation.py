@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.documents import ROOT, Command, blocks_of
+from tests.support.pages.documents import ROOT, Command, blocks_of
 from tools.release import sources
 
 pytestmark = pytest.mark.e2e

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.review.conftest import Reviewed
-from tests.processes import wait_for_end
+from tests.support.processes import wait_for_end
 from tools.cluster import Api
 
 pytestmark = pytest.mark.e2e

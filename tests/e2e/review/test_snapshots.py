@@ -16,7 +16,7 @@ from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from tests.e2e.lab import DRIVER
+from tests.support.lab import DRIVER
 from tools.cluster import Api
 
 pytestmark = pytest.mark.e2e

@@ -6,10 +6,10 @@ import json
 from random import Random
 from typing import Any, Final
 
-from tests.e2e.scheduler.objects import DRA, claim, node, pod
-from tests.e2e.scheduler.scenario import Scenario
-from tests.unit.kubernetes.scheduler.allocator.cases import defaults_of, draw_case
-from tests.unit.kubernetes.scheduler.allocator.claims import claims_of
+from tests.support.allocator.cases import defaults_of, draw_case
+from tests.support.allocator.claims import claims_of
+from tests.support.scheduler.objects import DRA, claim, node, pod
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Api, ApiError, Manifest
 
 PODS: Final = 5

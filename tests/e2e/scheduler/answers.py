@@ -16,9 +16,9 @@ from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, 
 from dra_infra.placement.placement import WorkloadPlacement
 from dra_infra.placement.running import Running
 from dra_infra.target import ClusterTarget
-from tests.e2e.scheduler.objects import DRA
-from tests.e2e.scheduler.stage import Stage, Verdict
-from tests.placing import place
+from tests.support.placing import place
+from tests.support.scheduler.objects import DRA
+from tests.support.scheduler.stage import Stage, Verdict
 from tools.cluster import Api, Manifest
 
 FLEET_KINDS: Final = (f"{DRA}/DeviceClass", "v1/Node", f"{DRA}/ResourceSlice")

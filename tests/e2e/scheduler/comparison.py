@@ -12,8 +12,8 @@ from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY
 from dra_infra.kubernetes.scheduler.allocator import Failed
 from dra_infra.placement.placement import Reason
 from tests.e2e.scheduler.answers import Seen, devices_of, named_devices, written_by_server, written_by_us
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import HOSTNAME, PROBE, Stage, Verdict
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import HOSTNAME, PROBE, Stage, Verdict
 from tools.cluster import Manifest
 
 ABORTED: Final = "allocation-aborted"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.kinds.controllers import JOBSET, LWS, running_controllers
-from tests.e2e.scheduler.stage import Stage
 from tests.e2e.scheduler.submission import OTHER_MAKERS, Submission
+from tests.support.scheduler.controllers import JOBSET, LWS, running_controllers
+from tests.support.scheduler.stage import Stage
 from tools.cluster import ControlPlane, NodeStandIn
 
 

@@ -13,13 +13,13 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api import Release
 from dra_infra.placement.placement import JointVerdict
 from dra_infra.placement.running import Running
-from tests.e2e.parity.differential import RESULTS
-from tests.e2e.parity.report import PLATFORM_SECTION
 from tests.e2e.scheduler.answers import Seen
-from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.submission import Submission
 from tests.e2e.scheduler.workloads import KINDS, OTHER_KINDS, Submitted
-from tests.placing import place
+from tests.support.parity.differential import RESULTS
+from tests.support.parity.report import PLATFORM_SECTION
+from tests.support.placing import place
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Manifest
 
 VERDICTS: Final = ("always", "depends-on-order", "never", "not-decided")

@@ -9,14 +9,14 @@ from typing import Final
 
 from dra_infra.placement.placement import Order
 from tests.e2e.scheduler.informer import Informer
-from tests.e2e.scheduler.stage import (
+from tests.e2e.scheduler.workloads import NAME_LABEL, Submitted
+from tests.support.scheduler.stage import (
     HOSTNAME,
     Stage,
     is_decided,
     is_refused_by_quota,
     scheduled_condition,
 )
-from tests.e2e.scheduler.workloads import NAME_LABEL, Submitted
 from tools.cluster import Api, ApiError, ControlPlane, Manifest, WaitTimeoutError, kind_of
 from tools.cluster.components import SCHEDULER
 

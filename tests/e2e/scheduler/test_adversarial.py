@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.scheduler.adversarial import draw
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import compare
-from tests.e2e.scheduler.stage import Stage
+from tests.support.scheduler.stage import Stage
 
 pytestmark = pytest.mark.e2e
 

@@ -13,11 +13,11 @@ from dra_infra.catalog.workload_kinds import find_pod_templates
 from dra_infra.program.synth import synth
 from dra_infra.program_objects import Program
 from dra_infra.specs.compute_domains import KIND, channel_template
-from tests.e2e.recipes.recipe import RECIPES, Recipe
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import compare
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import Stage
+from tests.support.recipes.recipe import RECIPES, Recipe
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import Stage
 from tools.cluster import Manifest
 
 pytestmark = pytest.mark.e2e

@@ -11,8 +11,8 @@ import pytest
 from tests.e2e.scheduler import themes, themes_of_devices, themes_of_neighbours, themes_of_places
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import compare
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import Stage
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import Stage
 
 pytestmark = pytest.mark.e2e
 

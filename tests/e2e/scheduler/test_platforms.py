@@ -14,11 +14,11 @@ import pytest
 from tests.e2e.scheduler import themes
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.platforms import QUOTA, PlatformReport, compare_platform, write_counts
-from tests.e2e.scheduler.scenario import Scenario
 from tests.e2e.scheduler.submission import Submission
 from tests.e2e.scheduler.test_generated import NEWEST, THEMES
 from tests.e2e.scheduler.themes_of_platforms import PLATFORMS
 from tests.e2e.scheduler.workloads import KINDS, OTHER_KINDS, Submitted, draw_platform, quota
+from tests.support.scheduler.scenario import Scenario
 
 pytestmark = pytest.mark.e2e
 

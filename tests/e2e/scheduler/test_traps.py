@@ -8,7 +8,10 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.kubernetes.scheduler import Taken
 from tests.e2e.scheduler.answers import release_of
 from tests.e2e.scheduler.comparison import Report, compare
-from tests.e2e.scheduler.objects import (
+from tests.e2e.scheduler.themes import DRIVER, gpus, local
+from tests.e2e.scheduler.themes_of_neighbours import RESOURCE
+from tests.support.placing import place
+from tests.support.scheduler.objects import (
     claim,
     claim_spec,
     container,
@@ -20,11 +23,8 @@ from tests.e2e.scheduler.objects import (
     template,
     wish,
 )
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import CLAIM, Stage
-from tests.e2e.scheduler.themes import DRIVER, gpus, local
-from tests.e2e.scheduler.themes_of_neighbours import RESOURCE
-from tests.placing import place
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import CLAIM, Stage
 from tools.cluster import Manifest
 
 pytestmark = pytest.mark.e2e

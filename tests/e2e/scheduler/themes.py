@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from tests.e2e.scheduler.objects import (
+from tests.support.scheduler.objects import (
     claim,
     claim_spec,
     device,
@@ -19,7 +19,7 @@ from tests.e2e.scheduler.objects import (
     template,
     wish,
 )
-from tests.e2e.scheduler.scenario import Scenario
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Manifest
 
 DRIVER = "gpu.example.com"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.e2e.scheduler.objects import (
+from tests.e2e.scheduler.themes import DRIVER, gpus, local, pods_of
+from tests.support.scheduler.objects import (
     claim_spec,
     device,
     exactly,
@@ -14,8 +15,7 @@ from tests.e2e.scheduler.objects import (
     template,
     wish,
 )
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.themes import DRIVER, gpus, local, pods_of
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Manifest
 
 SLICES = {"1g": 1, "2g": 2, "3g": 3, "7g": 7}

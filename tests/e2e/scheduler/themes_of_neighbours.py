@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from tests.e2e.scheduler.objects import claim_spec, container, device, exactly, node, pod, template
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import HOSTNAME
 from tests.e2e.scheduler.themes import gpus, local
 from tests.e2e.scheduler.themes_of_places import ZONE
+from tests.support.scheduler.objects import claim_spec, container, device, exactly, node, pod, template
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import HOSTNAME
 from tools.cluster import Manifest
 
 RESOURCE = "example.com/gpu"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.e2e.scheduler.objects import (
+from tests.e2e.scheduler.themes import DRIVER, gpus, local, pods_of
+from tests.support.scheduler.objects import (
     claim,
     claim_spec,
     device,
@@ -14,8 +15,7 @@ from tests.e2e.scheduler.objects import (
     resource_slice,
     template,
 )
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.themes import DRIVER, gpus, local, pods_of
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Manifest
 
 ZONE = "example.com/zone"

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from tests.e2e.scheduler.objects import claim_spec, device, exactly, node, pod, resource_slice, template
-from tests.e2e.scheduler.scenario import Scenario
-from tests.e2e.scheduler.stage import HOSTNAME
 from tests.e2e.scheduler.themes import DRIVER, gpus, local
 from tests.e2e.scheduler.themes_of_places import ZONE, in_zone
+from tests.support.scheduler.objects import claim_spec, device, exactly, node, pod, resource_slice, template
+from tests.support.scheduler.scenario import Scenario
+from tests.support.scheduler.stage import HOSTNAME
 from tools.cluster import Manifest
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -10,8 +10,8 @@ from random import Random
 from typing import Any, Final
 
 from dra_infra.kubernetes.apiserver import QuotaKey, count_claim
-from tests.e2e.scheduler.objects import NAMESPACE
-from tests.e2e.scheduler.scenario import Scenario
+from tests.support.scheduler.objects import NAMESPACE
+from tests.support.scheduler.scenario import Scenario
 from tools.cluster import Manifest
 
 NAME_LABEL: Final = "e2e.example.com/workload"

@@ -23,7 +23,7 @@ from dra_infra.errors import FleetError
 from dra_infra.kubernetes.api import Quantity
 from dra_infra.kubernetes.api.names import is_dns_subdomain, is_label_key, is_label_value
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 MEBIBYTE = 1024 * 1024
 BY_CLOUD = [(cloud, name) for cloud, each in clouds().items() for name in each.machines]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"]
 

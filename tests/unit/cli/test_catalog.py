@@ -7,7 +7,7 @@ import pytest
 
 from dra_infra.cli.catalog import run
 from dra_infra.cli.catalog_sections import SECTIONS, NameNotKnownError
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 
 def catalog(capsys, *words, form="text"):

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dra_infra.catalog import load_fleet
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 MAIN = "from dra_infra.cli.app import main; main()"
 

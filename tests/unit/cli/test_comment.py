@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from dra_infra.review.markdown_report import marker_of
-from tests.unit.forge.local_forge import LocalForge, Reply, serving
-from tests.warm_commands import warm
+from tests.support.forge.local_forge import LocalForge, Reply, serving
+from tests.support.warm_commands import warm
 
 BODY = f"{marker_of('infra', 'prod')}\n### all well\n"
 NAMES = (

@@ -16,8 +16,8 @@ from dra_infra.cli.catalog_sections import SECTIONS
 from dra_infra.cli.cluster import FORMS
 from dra_infra.cli.validate import RENDERERS
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from tests.contract.command_reference import commands
-from tests.warm_commands import warm
+from tests.support.pages.command_reference import commands
+from tests.support.warm_commands import warm
 
 INSTALLED = ["bash", *(shell for shell in ("zsh", "fish") if shutil.which(shell))]
 """bash is everywhere where tests run."""

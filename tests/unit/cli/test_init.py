@@ -18,7 +18,7 @@ from dra_infra.cli.written_files import Folder
 from dra_infra.errors import ProblemsError, ScaffoldError
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.testing import synth
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 
 def init(*arguments: str) -> str:

@@ -22,8 +22,8 @@ from dra_infra.cli.written_files import Folder
 from dra_infra.documents.yaml import read_manifests
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.process import EXIT_INTERRUPTED
-from tests.contract.documents import ROOT
-from tests.warm_commands import warm
+from tests.support.pages.documents import ROOT
+from tests.support.warm_commands import warm
 
 SERVE = """\
 apiVersion: apps/v1

@@ -17,9 +17,9 @@ from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.program.synth import synth
 from dra_infra.sources.cluster_objects import migrate_read
-from tests.contract.documents import ROOT
+from tests.support.migration.program_cases import sorted_objects
+from tests.support.pages.documents import ROOT
 from tests.unit.cli.test_migrate import OTHER, SERVE, migrate
-from tests.unit.program_writing.program_cases import sorted_objects
 
 PLAIN = ("--whole-gpus", "serve.yaml", "other.yaml")
 PROGRAM = (*PLAIN, "--to", "components", "--output", "infra")

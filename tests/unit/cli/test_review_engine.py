@@ -15,7 +15,7 @@ import pytest
 
 from dra_infra.program import preview
 from dra_infra.program.project import load_project
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 SETTINGS = (
     'import pulumi_kubernetes as k8s\nk8s.core.v1.ConfigMap("a", metadata={"name": "a"}, data={"k": "%s"})\n'

@@ -12,7 +12,7 @@ import pytest
 
 from dra_infra.errors import Place, Problem
 from dra_infra.sources import files
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 ROOT = Path(__file__).parents[3]
 CLAIM = """\

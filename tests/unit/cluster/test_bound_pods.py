@@ -13,7 +13,7 @@ from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.kubelets import describe_old_kubelet, read_version
 from dra_infra.cluster.pending import SeenObjects, ask_running
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion
-from tests.unit.cluster import samples
+from tests.support.cluster import samples
 from tests.unit.cluster.test_pending import GPU, RELEASE, codes, template, whole
 
 DEBUG = {"nodeName": "n1"}

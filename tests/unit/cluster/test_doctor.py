@@ -7,8 +7,7 @@ import pytest
 from dra_infra.client.kinds import PODS, SLICES
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.evidence import Evidence, gather
-from tests.unit.cluster.conftest import Server
-from tests.unit.cluster.samples import (
+from tests.support.cluster.samples import (
     GPU,
     claim,
     definitions,
@@ -19,6 +18,7 @@ from tests.unit.cluster.samples import (
     pod,
     slice_of,
 )
+from tests.unit.cluster.conftest import Server
 
 TAINT = {"key": "gpus", "value": "only", "effect": "NoSchedule"}
 OTHER = "other.example.com"

@@ -10,7 +10,7 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.explanation.asking import ClusterContext, SubjectQuestion
 from dra_infra.target import ClusterTarget
-from tests.unit.cluster import samples
+from tests.support.cluster import samples
 
 GPU = samples.GPU
 (RELEASE,) = ClusterTarget(kubernetes="1.37").releases

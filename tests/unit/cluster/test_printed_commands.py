@@ -14,7 +14,7 @@ from dra_infra.cluster import draining
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.evidence import KINDS
 from dra_infra.kubernetes.scheduler import Eviction
-from tests.unit.cluster.samples import pod
+from tests.support.cluster.samples import pod
 from tests.unit.cluster.test_doctor import CASES
 
 COMMAND = re.compile(r"kubectl (\w+) ([-\w]+)")

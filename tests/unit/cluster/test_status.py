@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dra_infra.cli.cluster import describe_status
 from dra_infra.cluster.status import Seen, draw_dot, draw_mermaid, draw_tree, find_graph, find_status
-from tests.unit.cluster.samples import GPU, claim, pod, slice_of
+from tests.support.cluster.samples import GPU, claim, pod, slice_of
 
 REFUSED = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available"}
 SEEN = Seen(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from dra_infra.cli.app import app
 from dra_infra.cluster.status import Seen, find_status
 from dra_infra.cluster.teams import Teams, describe_teams, find_teams, to_prometheus
-from tests.unit.cluster.samples import GPU, claim, pod, slice_of
+from tests.support.cluster.samples import GPU, claim, pod, slice_of
 
 
 def of(namespace: str, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.components.component import Component
-from tests.unit.components.family import FAMILY, assert_recorded, make, registered, run, with_options
+from tests.support.components.family import FAMILY, assert_recorded, make, registered, run, with_options
 
 URNS = Path(__file__).with_name("urns.txt")
 
@@ -29,7 +29,7 @@ def test_every_component_has_a_row():
         and issubclass(component, Component)
     }
     assert public == {made.__name__ for made, _ in FAMILY.values()}, (
-        "add a row to tests/unit/components/family.py"
+        "add a row to tests/support/components/family.py"
     )
 
 

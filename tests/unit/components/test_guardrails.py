@@ -11,7 +11,7 @@ import dra_infra as dra
 from dra_infra.advice.policies import PolicySet, ask_policies
 from dra_infra.program.synth import synth_function
 from dra_infra.specs.requests import NamedClass
-from tests.unit.components.family import run
+from tests.support.components.family import run
 
 
 def policies(**arguments: Any) -> dict[str, Any]:

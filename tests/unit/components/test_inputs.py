@@ -17,7 +17,7 @@ from dra_infra.kubernetes.api import Placeholder, is_placeholder, plain_text
 from dra_infra.markers import marker_kind
 from dra_infra.program.surroundings import UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program_objects import UNKNOWN
-from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, run, unknown
+from tests.support.components.family import CLAIMS, FAMILY, OBJECTS, make, run, unknown
 
 SAMPLES: dict[str, Any] = {"namespace": "ml", "object_name": "mine"}
 """Values for the arguments that may be Outputs, by name; the rest is mappings of labels."""

@@ -10,7 +10,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.program_objects import UNKNOWN
-from tests.unit.components.family import run, unknown
+from tests.support.components.family import run, unknown
 
 Body = Callable[[Any], Any]
 

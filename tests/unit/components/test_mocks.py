@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.contract.documents import ROOT, blocks_of
+from tests.support.pages.documents import ROOT, blocks_of
 
 # Futures of the SDK that failed and that nobody awaits are logged when they are collected. If that happens while pytest parses the
 # source of a failure, Pythons before 3.11.9 end with a SystemError (gh-106905).

@@ -12,7 +12,7 @@ from dra_infra.plugin.command.settings import all_settings
 from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import Program
 from dra_infra.specs.node_plugin.checks import _CHECKS, BY_ARGUMENT, IMAGE, OTHERS
-from tests.unit.components.family import registered, run
+from tests.support.components.family import registered, run
 
 
 def program(**arguments: Any) -> Program:

@@ -21,7 +21,7 @@ from dra_infra.program.synth import synth_function
 from dra_infra.program_objects import UNKNOWN, Program
 from dra_infra.specs.compute_domains import channel_template, check_template_names
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 POD: dict[str, Any] = {"containers": [{"name": "train", "image": "trainer:1"}], "restartPolicy": "Never"}
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "pretrain"}}, "spec": POD}

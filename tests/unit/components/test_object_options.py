@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from dra_infra.program.surroundings import fields_to_plain
-from tests.unit.components.family import CLAIMS, FAMILY, OBJECTS, make, registered, run, with_options
+from tests.support.components.family import CLAIMS, FAMILY, OBJECTS, make, registered, run, with_options
 
 TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 

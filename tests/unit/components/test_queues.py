@@ -12,8 +12,8 @@ from dra_infra.advice.program import check_program
 from dra_infra.advice.queues import advise_queued
 from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.program.synth import synth_function
-from tests.growth import takes_linear_time
-from tests.unit.components.family import run
+from tests.support.components.family import run
+from tests.support.growth import takes_linear_time
 
 GPUS = "h100.deviceclass.resource.k8s.io/devices"
 

@@ -14,9 +14,9 @@ from dra_infra.advice.program import check_program
 from dra_infra.codes import CODES
 from dra_infra.components.component import label_of
 from dra_infra.program_objects import Program
-from tests import draws
-from tests.arguments.calls import Call, Drawn, Later, run
-from tests.arguments.programs import FAMILY, hostile, sane
+from tests.support import draws
+from tests.support.arguments.calls import Call, Drawn, Later, run
+from tests.support.arguments.programs import FAMILY, hostile, sane
 
 pytestmark = pytest.mark.draws
 EXAMPLES = 40

@@ -13,7 +13,7 @@ import dra_infra as dra
 from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.program.surroundings import fields_to_plain
 from dra_infra.program_objects import SECRET
-from tests.unit.components.family import FAMILY, registered, run
+from tests.support.components.family import FAMILY, registered, run
 
 
 def inputs_of(body: Callable[[], Any], type_name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 import dra_infra as dra
 from dra_infra.program.synth import synth_function
-from tests.unit.components.family import run
+from tests.support.components.family import run
 
 DRIVER = "gpu.acme.example"
 

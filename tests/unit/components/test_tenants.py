@@ -10,7 +10,7 @@ import pytest
 import dra_infra as dra
 from dra_infra.advice.program import check_program
 from dra_infra.program.synth import synth_function
-from tests.unit.components.family import run
+from tests.support.components.family import run
 
 TRAINER = partial(dra.GpuClaimTemplate, device_class="h100", count=4)
 

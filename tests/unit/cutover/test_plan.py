@@ -22,8 +22,7 @@ from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import NodeTaint, ObjectRef
 from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.target import ClusterTarget
-from tests.placing import ask
-from tests.unit.cutover.plans import (
+from tests.support.migration.plans import (
     DEVICES,
     OLD_KEY,
     PLUGIN,
@@ -44,6 +43,7 @@ from tests.unit.cutover.plans import (
     rollout,
     template,
 )
+from tests.support.placing import ask
 
 
 def test_a_cluster_with_a_free_node_moves_node_by_node():

@@ -17,7 +17,7 @@ from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import Node
 from dra_infra.kubernetes.scheduler import NodeFilter
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
-from tests.unit.cutover.plans import PLUGIN, commands, daemon_set, deployment, moves, plan
+from tests.support.migration.plans import PLUGIN, commands, daemon_set, deployment, moves, plan
 
 
 def on_plugin(fleet: Fleet, names: frozenset[str], gpus: str = "8") -> Fleet:

@@ -14,7 +14,7 @@ from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.cutover.estate import Unit
 from dra_infra.cutover.steps import Move, back_from_move, how_it_moves, move
 from dra_infra.kubernetes.api import ObjectRef
-from tests.unit.cutover.plans import commands, deployment, job
+from tests.support.migration.plans import commands, deployment, job
 
 
 def moved(each: Unit) -> Move:

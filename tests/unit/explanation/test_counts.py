@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.explanation.asked import a_holder, answer
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice
+from tests.support.allocator.known import a_claim, a_leaf, a_slice
+from tests.support.explanation.asked import a_holder, answer
 
 ATTRIBUTES = "device.attributes['a.example.com']"
 DEVICES = st.lists(

@@ -6,9 +6,8 @@ import pytest
 
 from dra_infra.explanation.explain import explain
 from dra_infra.kubernetes.scheduler.node_filters import NodeRefusal
-from tests.unit.explanation.asked import a_holder, answer, question_of
-from tests.unit.kubernetes.scheduler.allocator.cases import make_case
-from tests.unit.kubernetes.scheduler.allocator.known import (
+from tests.support.allocator.cases import make_case
+from tests.support.allocator.known import (
     a_claim,
     a_leaf,
     a_slice,
@@ -19,6 +18,7 @@ from tests.unit.kubernetes.scheduler.allocator.known import (
     sized,
     valued,
 )
+from tests.support.explanation.asked import a_holder, answer, question_of
 
 SIZE = "device.attributes['a.example.com'].?size.orValue(0)"
 TWO = [{"metadata": {"name": name, "labels": {}}} for name in ("n0", "n1")]

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.explanation.node_reasons import NodeReason
-from tests.unit.explanation.asked import find
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS
-from tests.unit.kubernetes.scheduler.allocator.known import (
+from tests.support.allocator.cases import MINORS
+from tests.support.allocator.known import (
     a_claim,
     a_leaf,
     a_slice,
@@ -15,6 +14,7 @@ from tests.unit.kubernetes.scheduler.allocator.known import (
     sized,
     valued,
 )
+from tests.support.explanation.asked import find
 
 SIZE = "device.attributes['a.example.com'].?size.orValue(0)"
 ROOT = "k8s.io/root"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.explanation.pending_pairs import PAIRS_BEHIND, TABLE
-from tests.unit.explanation.pending_pods import (
+from tests.support.explanation.pending_pairs import PAIRS_BEHIND, TABLE
+from tests.support.explanation.pending_pods import (
     PendingPod,
     a_claim,
     a_class,
@@ -21,7 +21,7 @@ from tests.unit.explanation.pending_pods import (
     slice_of,
     with_change,
 )
-from tests.unit.explanation.pending_table import BAD_NODE, MEMORY, row
+from tests.support.explanation.pending_table import BAD_NODE, MEMORY, row
 
 
 def test_the_table_has_no_row_twice():

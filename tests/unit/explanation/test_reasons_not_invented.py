@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.explanation import asked
-from tests.unit.explanation.pending_pods import (
+from tests.support.allocator.known import a_claim as a_plain_claim
+from tests.support.allocator.known import a_leaf, a_slice, counting, drawing, valued
+from tests.support.explanation import asked
+from tests.support.explanation.pending_pods import (
     Object,
     a_claim,
     a_class,
@@ -22,9 +24,7 @@ from tests.unit.explanation.pending_pods import (
     running,
     slice_of,
 )
-from tests.unit.explanation.pending_table import around, row
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim as a_plain_claim
-from tests.unit.kubernetes.scheduler.allocator.known import a_leaf, a_slice, counting, drawing, valued
+from tests.support.explanation.pending_table import around, row
 
 
 def ask(objects: Sequence[Object], folder: Path) -> tuple[dict[str, Any], str]:

@@ -7,7 +7,7 @@ import pytest
 from dra_infra.explanation.slips import Names, find_slips
 from dra_infra.kubernetes.api import ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator.identity import published_devices
-from tests.unit.kubernetes.scheduler.allocator.known import a_slice
+from tests.support.allocator.known import a_slice
 
 DEVICE = {
     "name": "d0",

@@ -10,10 +10,10 @@ from dra_infra.explanation.device_checks import DeviceChecks
 from dra_infra.explanation.node_reasons import explain_node, find_shortages
 from dra_infra.explanation.question import read_requests
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
-from tests import draws
-from tests.unit.explanation.asked import claims_of, cluster_of
-from tests.unit.kubernetes.scheduler.allocator.answers import node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
+from tests.support import draws
+from tests.support.allocator.answers import node_of
+from tests.support.allocator.cases import MINORS, draw_case
+from tests.support.explanation.asked import claims_of, cluster_of
 
 CASES = 250
 

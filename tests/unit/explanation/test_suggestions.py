@@ -12,10 +12,9 @@ from dra_infra.explanation.explain import explain
 from dra_infra.explanation.records import Explanation, Suggestion
 from dra_infra.explanation.suggesting import Suggesting
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, AllocationError, Failed
-from tests import draws
-from tests.unit.explanation.asked import a_holder, answer, question_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case
-from tests.unit.kubernetes.scheduler.allocator.known import (
+from tests.support import draws
+from tests.support.allocator.cases import MINORS, draw_case
+from tests.support.allocator.known import (
     a_claim,
     a_leaf,
     a_slice,
@@ -25,6 +24,7 @@ from tests.unit.kubernetes.scheduler.allocator.known import (
     sized,
     valued,
 )
+from tests.support.explanation.asked import a_holder, answer, question_of
 
 SIZE = "device.attributes['a.example.com'].size"
 COLOUR = "device.attributes['a.example.com'].colour"

@@ -10,7 +10,7 @@ from dra_infra.forge.forges import HEADERS, Forge, GitHub, GitLab
 from dra_infra.forge.messages import Mask, Message
 from dra_infra.forge.session import Session
 from dra_infra.review.markdown_report import marker_of
-from tests.unit.forge.local_forge import LocalForge, serving
+from tests.support.forge.local_forge import LocalForge, serving
 
 TOKEN = "glpat-planted-0123456789abcdef"
 BOT_TOKEN = "ghs_planted0123456789abcdef"

@@ -10,8 +10,8 @@ import pytest
 from dra_infra.errors import ForgeError, Problem
 from dra_infra.forge import forges
 from dra_infra.forge.comments import keep_one, look
+from tests.support.forge.local_forge import LocalForge, Reply, serving
 from tests.unit.forge.conftest import MARKER, TOKEN, Time, connect, message
-from tests.unit.forge.local_forge import LocalForge, Reply, serving
 
 SECONDARY = json.dumps({"message": "You have exceeded a secondary rate limit. Please wait a few minutes."})
 

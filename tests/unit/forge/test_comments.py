@@ -7,8 +7,8 @@ import pytest
 from dra_infra.errors import ForgeError
 from dra_infra.forge.comments import keep_one, look
 from dra_infra.forge.forges import Account
+from tests.support.forge.local_forge import Asked, LocalForge, Reply
 from tests.unit.forge.conftest import BOT_TOKEN, MARKER, TOKEN, Time, connect, message
-from tests.unit.forge.local_forge import Asked, LocalForge, Reply
 
 
 def test_the_first_run_creates_one_comment(forge: LocalForge, time: Time, kind: str):

@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 from dra_infra.documents.yaml import read_manifests
-from tests.unit.cluster import samples
+from tests.support.cluster import samples
 
 _EXAMPLES: Final = Path(__file__).parents[3] / "examples"
 _OWN: Final = Path(__file__).with_name("seeds.yaml")

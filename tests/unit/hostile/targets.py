@@ -60,7 +60,7 @@ from dra_infra.review.placement_report import describe
 from dra_infra.review.reviews import HowMade
 from dra_infra.sources.manifests import read_side
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 from tests.unit.hostile import seeds
 
 _RELEASE: Final = ClusterTarget(kubernetes="1.37").releases[0]

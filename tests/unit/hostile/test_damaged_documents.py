@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from dra_infra.errors import ProblemsError
-from tests import draws
+from tests.support import draws
 from tests.unit.hostile.documents import make_document
 from tests.unit.hostile.targets import TARGETS
 

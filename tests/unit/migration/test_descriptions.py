@@ -13,7 +13,7 @@ from dra_infra.migration.device_plugin import DevicePlugin
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Outcome
-from tests.unit.migration.device_plugin_cases import Case, cases
+from tests.support.migration.device_plugin_cases import Case, cases
 
 WHOLE = Settings(plugin=DevicePlugin(strategy="mixed"))
 QUERY = 'sum(kube_pod_container_resource_requests{resource="nvidia_com_gpu"})'

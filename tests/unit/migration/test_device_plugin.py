@@ -12,9 +12,9 @@ from dra_infra.advice.objects import check_object
 from dra_infra.codes import CODES
 from dra_infra.migration.estate import migrate_objects
 from dra_infra.target import ClusterTarget
-from tests.contract.documents import ROOT
-from tests.contract.problem_pages import pages
-from tests.unit.migration.device_plugin_cases import OUTPUTS, UNTOUCHED, Case, case, cases, table
+from tests.support.migration.device_plugin_cases import OUTPUTS, UNTOUCHED, Case, case, cases, table
+from tests.support.pages.documents import ROOT
+from tests.support.pages.problem_pages import pages
 
 PAGE = ROOT / "docs" / "migration.md"
 MARK = "<!-- device plugins -->\n"

@@ -14,8 +14,8 @@ from dra_infra.codes import CODES
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.target import ClusterTarget
-from tests.contract.documents import ROOT
-from tests.unit.migration.old_dra_cases import OUTPUTS, Case, cases, made, objects_after, shown, table
+from tests.support.migration.old_dra_cases import OUTPUTS, Case, cases, made, objects_after, shown, table
+from tests.support.pages.documents import ROOT
 
 PAGE = ROOT / "docs" / "old-dra.md"
 MARK = "<!-- old dra -->\n"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
-from tests.contract.problem_pages import pages
-from tests.unit.migration.old_dra_cases import case
+from tests.support.migration.old_dra_cases import case
+from tests.support.pages.problem_pages import pages
 
 ROWS = {
     "admin-access-label": "v1beta1-admin",

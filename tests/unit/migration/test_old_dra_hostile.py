@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
-from tests.unit.migration.old_dra_cases import cases, objects_after
+from tests.support.migration.old_dra_cases import cases, objects_after
 
 WORDS = (
     "exactly", "basic", "spec", "devices", "requests", "selectors", "source", "metadata", "name", "kind", "GpuClaimParameters",

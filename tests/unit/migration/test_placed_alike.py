@@ -17,8 +17,8 @@ from dra_infra.catalog.machines import machines
 from dra_infra.cutover.sides import Sides, all_on_plugin
 from dra_infra.migration.device_plugin import DevicePlugin, Replicas
 from dra_infra.target import ClusterTarget
-from tests.placing import place
-from tests.unit.migration.device_plugin_cases import Case, cases
+from tests.support.migration.device_plugin_cases import Case, cases
+from tests.support.placing import place
 
 (RELEASE,) = ClusterTarget(kubernetes="1.37").releases
 GKE = "cloud.google.com/gke-"

@@ -23,7 +23,7 @@ from dra_infra.migration.needs import Settings
 from dra_infra.migration.outcomes import Migrated
 from dra_infra.migration.plugin_configs import FoundConfig, hold_to_nodes, read_nodes, read_plugin_configs
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 RELEASES = {each: ClusterTarget(kubernetes=each).releases[0] for each in ("1.36", "1.37")}
 GPU, PART = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"

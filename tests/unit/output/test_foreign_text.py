@@ -27,7 +27,7 @@ from dra_infra.output.escaping import (
     xml_attribute,
     xml_text,
 )
-from tests.unit.rendered_markdown import REFERENCES, rendered
+from tests.support.rendered_markdown import REFERENCES, rendered
 
 CATEGORIES = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn")
 NAMED = [

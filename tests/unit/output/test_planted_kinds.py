@@ -15,7 +15,7 @@ from dra_infra.errors import Problem
 from dra_infra.markers import SECRET
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask
-from tests.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Kind, claim, filled
+from tests.support.planted_kinds import KINDS, PLACES, PLACES_OF_TOKENS, Kind, claim, filled
 
 DATA = Path(os.environ.get("DRA_INFRA_TESTDATA") or "not-named")
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ import pytest
 
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import SecretMask
-from tests.planted_secrets import HEX, PLANTED, Planted, made_up
+from tests.support.planted_secrets import HEX, PLANTED, Planted, made_up
 
 ROOT = Path(__file__).parents[3]
 

@@ -15,8 +15,8 @@ from dra_infra.output.secret_names import ITEM, MAKERS
 from dra_infra.output.secret_shapes import find_written
 from dra_infra.output.secret_tokens import TOKENS, Token, find_known_tokens
 from dra_infra.output.secrets import SecretMask
-from tests.growth import takes_linear_time
-from tests.planted_kinds import filled
+from tests.support.growth import takes_linear_time
+from tests.support.planted_kinds import filled
 
 PASSWORD = "hunTer2x9"
 

@@ -12,7 +12,7 @@ from dra_infra.markers import CHANGED_SECRET, SECRET, Secret
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secret_names import is_secret_name
 from dra_infra.output.secrets import SecretMask, secret_texts, secret_values
-from tests.growth import takes_linear_time
+from tests.support.growth import takes_linear_time
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import Node, NodeTaint, ObjectRef, ResourceSlice
-from tests.placing import place
+from tests.support.placing import place
 
 DRIVER = "gpu.example.com"
 ROOMY = {"cpu": "64", "memory": "256Gi", "pods": "110"}

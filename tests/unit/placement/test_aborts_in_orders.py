@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dra_infra.placement import fillings, joint_verdict
 from dra_infra.placement.outcomes import Aborted, Chosen
-from tests.placing import place
+from tests.support.placing import place
 
 from . import conftest as build
 

@@ -11,7 +11,7 @@ from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.kubernetes.scheduler import Taken, read_shape
 from dra_infra.placement.rolling import Rollover, step_rollovers
 from dra_infra.target import ClusterTarget
-from tests.placing import ask, place
+from tests.support.placing import ask, place
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 GPU = "example.com/gpu"

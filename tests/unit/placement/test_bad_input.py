@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from dra_infra.program_objects import UNKNOWN
-from tests.placing import place
+from tests.support.placing import place
 
 JUNK = [None, UNKNOWN, "x", 1, -1, True, 1.5, [], {}, [1], ["x"], [{}], [[]], {"a": 1}, {"a": None}]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.placing import place
+from tests.support.placing import place
 
 NOPE = "device.attributes['gpu.example.com'].nope == 'x'"
 

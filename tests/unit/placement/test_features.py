@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 A100 = "device.attributes['gpu.example.com'].model == 'a100'"
 H100 = "device.attributes['gpu.example.com'].model == 'h100'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_infra.placement.cluster import Cluster
-from tests.placing import place
+from tests.support.placing import place
 
 
 @pytest.fixture

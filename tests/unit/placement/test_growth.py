@@ -16,7 +16,7 @@ from dra_infra.catalog.node_pools import price_pools
 from dra_infra.fleet import Billing, Fleet, NodePool, SharedLimit
 from dra_infra.placement import growth as searching
 from dra_infra.placement.growth import find_growth, place_within_limits
-from tests.placing import ask, place
+from tests.support.placing import ask, place
 
 from . import conftest as build
 from .test_joint_verdict import PODS, a_platform

@@ -12,7 +12,7 @@ from dra_infra.placement.cluster import Cluster, newest_release
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.headroom import find_room, probes_of
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 
 def rooms(fleet, taken=None):

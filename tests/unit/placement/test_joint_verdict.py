@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dra_infra.fleet import Fleet, NodePool
 from dra_infra.kubernetes.api import Node
 from dra_infra.placement import fillings, orders
-from tests.placing import place
+from tests.support.placing import place
 
 from . import conftest as build
 

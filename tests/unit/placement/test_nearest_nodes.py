@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from dra_infra.placement.free_fleet import FirstFit
 from dra_infra.placement.nearest_nodes import NearestNode, find_nearest_node
 from dra_infra.placement.open_programs import open_program
-from tests.placing import ask
+from tests.support.placing import ask
 
 
 @settings(

@@ -7,7 +7,7 @@ import pytest
 from dra_infra.kubernetes.scheduler import Taken
 from dra_infra.placement.what_if import scale
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 
 def a_template(build, *claims, **spec):

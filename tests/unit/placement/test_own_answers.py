@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.placement import scheduling
 from dra_infra.placement.placement import JointVerdict
-from tests.placing import place
+from tests.support.placing import place
 
 from .conftest import (
     a_claim,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.placing import place
+from tests.support.placing import place
 
 from . import conftest as build
 

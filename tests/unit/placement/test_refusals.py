@@ -9,7 +9,7 @@ from dra_infra.kubernetes.apiserver import PodAdmission
 from dra_infra.kubernetes.scheduler import find_unmodelled
 from dra_infra.placement.scheduling import place_claim
 from dra_infra.program_objects import SECRET, UNKNOWN
-from tests.placing import ask, place
+from tests.support.placing import ask, place
 
 
 def test_device_field_that_is_not_known_is_named_when_the_device_is_picked(build):

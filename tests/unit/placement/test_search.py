@@ -7,7 +7,7 @@ from itertools import combinations, product
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.placing import place
+from tests.support.placing import place
 
 DOMAIN = "gpu.example.com"
 SELECTORS = {

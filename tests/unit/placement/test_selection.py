@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api import DeviceClass
 from dra_infra.placement.placement import DeviceChoice
-from tests.placing import place
+from tests.support.placing import place
 
 MODEL = "device.attributes['gpu.example.com'].model"
 

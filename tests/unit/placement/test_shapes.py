@@ -15,8 +15,8 @@ from dra_infra.placement.cluster import Cluster
 from dra_infra.placement.cluster_state import Attempts, InUse, SharedPools
 from dra_infra.placement.demand import Demand, read_demand
 from dra_infra.placement.outcomes import Aborted, Chosen, Impossible
-from tests.unit.kubernetes.scheduler.allocator.answers import node_of, state_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, draw_case
+from tests.support.allocator.answers import node_of, state_of
+from tests.support.allocator.cases import MINORS, Case, draw_case
 
 COPIES = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.placing import place
+from tests.support.placing import place
 
 from . import conftest as build
 

@@ -10,7 +10,7 @@ from dra_infra.placement import what_if as changing
 from dra_infra.placement.cluster import newest_release
 from dra_infra.placement.what_if import WhatIf, scale
 from dra_infra.target import ClusterTarget
-from tests.placing import place
+from tests.support.placing import place
 
 
 def change_fleet(fleet, what_if, release=None):

@@ -6,7 +6,7 @@ import pytest
 
 from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.kubernetes.scheduler import Taken
-from tests.placing import place
+from tests.support.placing import place
 
 
 def deployed(build, fleet, *claims, count=1, replicas=1, kind="Deployment", **spec):

@@ -14,8 +14,8 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server import requests
 from dra_infra.plugin.api_server.client import Api
 from dra_infra.plugin.api_server.refusals import ApiError
-from tests.unit.plugin import api_server
-from tests.unit.plugin.api_server import ApiServer, Clock, Handler, serving
+from tests.support.plugin import api_server
+from tests.support.plugin.api_server import ApiServer, Clock, Handler, serving
 
 
 @pytest.fixture

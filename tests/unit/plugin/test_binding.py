@@ -14,8 +14,8 @@ from dra_infra.plugin.api_server.binding import Binder, Bindings
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.back_ends.sim import SimulatedBackEnd
 from dra_infra.plugin.claims import ClaimReference
-from tests.unit.plugin.api_server import ApiServer, serving
-from tests.unit.plugin.publishing import DRIVER, NODE, BackEnd, Remembering, device, wait_until
+from tests.support.plugin.api_server import ApiServer, serving
+from tests.support.plugin.publishing import DRIVER, NODE, BackEnd, Remembering, device, wait_until
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dra_infra.errors import PluginError
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.claims import ClaimReference
-from tests.unit.plugin.api_server import ApiServer, serving
+from tests.support.plugin.api_server import ApiServer, serving
 
 DRIVER = "gpu.example.com"
 UID = "0b5e1f6e-5b0f-4d41-9a8c-5f0f0c6b8a11"

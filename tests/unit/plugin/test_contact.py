@@ -20,7 +20,7 @@ from dra_infra.client.refusals import (
 from dra_infra.errors import ClusterError
 from dra_infra.plugin.api_server.refusals import ApiError, from_cluster_error
 from dra_infra.plugin.api_server.requests import HOPELESS, LOST, Contact
-from tests.unit.plugin.api_server import Clock, serving
+from tests.support.plugin.api_server import Clock, serving
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.back_end import Health
 from dra_infra.plugin.claims import Claim
+from tests.support.plugin.kubelet import Connection, Kubelet
 from tests.unit.plugin.faults import claim_of, codes, uid_of
-from tests.unit.plugin.kubelet import Connection, Kubelet
 from tests.unit.plugin.service.served import errors
 from tests.unit.plugin.small_driver import Instance, Lamps
 

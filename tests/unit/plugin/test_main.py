@@ -20,7 +20,7 @@ from dra_infra.plugin.command import instance
 from dra_infra.plugin.command.checks import check_addresses
 from dra_infra.plugin.command.program import run
 from dra_infra.plugin.command.settings import Address, Settings
-from tests.unit.plugin.whole_plugin import DRIVER, SECONDS, Machine, health, machine_in, wait_until
+from tests.support.plugin.whole_plugin import DRIVER, SECONDS, Machine, health, machine_in, wait_until
 
 UIDS = [f"0000000{number}-0000-4000-8000-0000000000ab" for number in (1, 2)]
 ABRUPT = """

@@ -14,7 +14,7 @@ from dra_infra.plugin.command import open_port
 from dra_infra.plugin.command.open_port import LARGEST, MOST, MOST_OF_ONE, OpenPort, Shared
 from dra_infra.plugin.command.settings import Address
 from dra_infra.plugin.service.serving import run
-from tests.unit.plugin.publishing import wait_until
+from tests.support.plugin.publishing import wait_until
 
 ANY = Address("127.0.0.1", 0)
 

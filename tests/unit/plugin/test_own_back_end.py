@@ -13,8 +13,8 @@ import pytest
 
 from dra_infra.errors import PluginError
 from dra_infra.plugin.command import back_end_loading
+from tests.support.plugin.whole_plugin import machine_in, wait_until
 from tests.unit.plugin.faults import codes
-from tests.unit.plugin.whole_plugin import machine_in, wait_until
 
 PAGE = Path(__file__).parents[3] / "docs" / "write-your-own-driver.md"
 DRIVER = "serial.example.com"

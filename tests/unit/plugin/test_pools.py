@@ -18,8 +18,8 @@ from dra_infra.kubernetes.api import (
 from dra_infra.kubernetes.apiserver import judge
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.publishing.pools import lay_out
+from tests.support.plugin.publishing import DRIVER, NODE, counters, device, inventory
 from tests.unit.catalog.test_publication import PLAIN, SET
-from tests.unit.plugin.publishing import DRIVER, NODE, counters, device, inventory
 
 
 def layout(offered: Inventory, minor: int = 37) -> list[dict[str, object]]:

@@ -17,7 +17,7 @@ from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.protocol import grpc_health_v1_pb2 as messages
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration
-from tests.unit.plugin.publishing import wait_until
+from tests.support.plugin.publishing import wait_until
 
 DRIVER = "gpu.example.com"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_infra.plugin.protocol import dra_v1_pb2, health_v1_pb2, registration_pb2
-from tests.unit.plugin.protocol import device_plugin_v1beta1_pb2, dra_v1beta1_pb2, health_v1alpha1_pb2
+from tests.support.plugin.protocol import device_plugin_v1beta1_pb2, dra_v1beta1_pb2, health_v1alpha1_pb2
 from tools import protos
 
 CLAIM = {"namespace": 1, "uid": 2, "name": 3}

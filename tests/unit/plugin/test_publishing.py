@@ -9,8 +9,8 @@ import pytest
 
 from dra_infra.kubernetes.api import DeviceTaint
 from dra_infra.plugin.publishing.publisher import Publisher
-from tests.unit.plugin.api_server import ApiServer, RefusalError, serving
-from tests.unit.plugin.publishing import (
+from tests.support.plugin.api_server import ApiServer, RefusalError, serving
+from tests.support.plugin.publishing import (
     DRIVER,
     NODE,
     PATIENCE,

@@ -16,8 +16,8 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.back_end import Inventory
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.publishing.publisher import Publisher
-from tests.unit.plugin.api_server import Store
-from tests.unit.plugin.publishing import NODE, BackEnd, counters, device, inventory, names_of, pool_of
+from tests.support.plugin.api_server import Store
+from tests.support.plugin.publishing import NODE, BackEnd, counters, device, inventory, names_of, pool_of
 
 
 class Killed(BaseException):

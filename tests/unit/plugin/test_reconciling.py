@@ -14,9 +14,9 @@ from dra_infra.errors import PluginError, Problem
 from dra_infra.plugin.api_server.claim_reading import ClaimReader
 from dra_infra.plugin.api_server.reconciling import GRACE_SECONDS, Reconciled, Reconciler, claims_of_kubelet
 from dra_infra.plugin.claims import Claim
-from tests.unit.plugin.api_server import ApiServer, serving
+from tests.support.plugin.api_server import ApiServer, serving
+from tests.support.plugin.publishing import Remembering, wait_until
 from tests.unit.plugin.faults import DRIVER, SPEC, Node, claim_of, uid_of
-from tests.unit.plugin.publishing import Remembering, wait_until
 
 
 def write_kubelet_state(path: Path, *uids: str) -> None:

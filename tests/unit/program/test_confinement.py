@@ -10,7 +10,7 @@ from dra_infra.errors import Problem, ProgramError
 from dra_infra.program import sandbox
 from dra_infra.program.confinement import Allowance, describe, environment_for, explain, read_allowance
 from dra_infra.program.isolated import RunningSynth
-from tests.warm_commands import warm
+from tests.support.warm_commands import warm
 
 HEAD = "import pulumi_kubernetes as k8s\nk8s.core.v1.Namespace('n', metadata={'name': 'n'})\n"
 

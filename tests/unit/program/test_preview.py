@@ -15,7 +15,7 @@ from dra_infra.program import preview as preview_process
 from dra_infra.program.preview import RunningPreview, find_failure, read_lines
 from dra_infra.program.project import Project
 from dra_infra.program_objects import EnginePreview
-from tests.processes import wait_for_end
+from tests.support.processes import wait_for_end
 
 STACK = "urn:pulumi:dev::project::pulumi:pulumi:Stack::project-dev"
 SUMMARY = {"summaryEvent": {"result": "succeeded", "resourceChanges": {"create": 1}}}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dra_infra.program_writing.program import write_program
 from dra_infra.program_writing.python_text import write
+from tests.support.migration.program_cases import made_by, names_read, rows, sorted_objects
 from tests.unit.migration.test_old_dra_hostile import JSON, places, put
-from tests.unit.program_writing.program_cases import made_by, names_read, rows, sorted_objects
 
 ROWS = [each for each in rows().values() if each]
 KNOWN = {"dra", "k8s", "pulumi", "json", "float", "version"}

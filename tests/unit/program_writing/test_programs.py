@@ -16,8 +16,8 @@ from dra_infra.program.synth import synth_function
 from dra_infra.program_writing.checking import check_objects, check_program_text
 from dra_infra.program_writing.claims import of_minor
 from dra_infra.program_writing.program import write_program
-from tests.contract.documents import ROOT
-from tests.unit.program_writing.program_cases import made_by, rows, sorted_objects
+from tests.support.migration.program_cases import made_by, rows, sorted_objects
+from tests.support.pages.documents import ROOT
 
 ROWS = rows()
 

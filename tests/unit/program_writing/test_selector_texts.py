@@ -12,7 +12,7 @@ import dra_infra as dra
 from dra_infra.program_writing.python_text import literal, write
 from dra_infra.program_writing.selector_texts import read_selector
 from dra_infra.selectors.selector import Selector
-from tests.unit.program_writing.program_cases import names_read
+from tests.support.migration.program_cases import names_read
 
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)
 ATTRIBUTES = st.sampled_from([dra.gpu.product, dra.gpu.profile, dra.attribute("example.com/kind", "string")])

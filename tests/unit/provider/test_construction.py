@@ -15,8 +15,8 @@ import dra_infra as dra
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import is_placeholder
 from dra_infra.provider.property_words import in_properties
-from tests.unit.components.family import FAMILY, make, unknown
-from tests.unit.provider.constructing import construct, construct_all, make_in_python
+from tests.support.components.constructing import construct, construct_all, make_in_python
+from tests.support.components.family import FAMILY, make, unknown
 
 IN_THE_SCHEMA: dict[str, Any] = {
     "target": {"kubernetes": "1.37"},

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dra_infra.provider.property_words import in_properties
-from tests.unit.provider.constructing import construct
+from tests.support.components.constructing import construct
 
 
 @pytest.mark.parametrize(

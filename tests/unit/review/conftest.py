@@ -34,7 +34,7 @@ from dra_infra.placement.placement import (
 from dra_infra.program_objects import SECRET, UNKNOWN, ComponentRef, NotSeen, Program, ProgramObject
 from dra_infra.provenance import ReviewedSide
 from dra_infra.review import Review, review
-from tests.placing import place
+from tests.support.placing import place
 
 DRIVER = "gpu.nvidia.com"
 H100 = "H100 80GB HBM3"

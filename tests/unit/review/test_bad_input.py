@@ -14,8 +14,8 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api import UNKNOWN
 from dra_infra.markers import SECRET
 from dra_infra.review import Review, review
-from tests import draws
-from tests.growth import takes_linear_time
+from tests.support import draws
+from tests.support.growth import takes_linear_time
 
 ODD = [
     None,

@@ -14,7 +14,7 @@ from dra_infra.review import review
 from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
-from tests.placing import place
+from tests.support.placing import place
 
 
 def dangers(make, before, after, *running, fleet=None, kinds=None):

@@ -19,7 +19,7 @@ from dra_infra.program_objects import (
     ProgramObject,
 )
 from dra_infra.review import Review, render_html, render_json, render_markdown, render_text, review
-from tests.unit.review.json_schema import find_violations
+from tests.support.review.json_schema import find_violations
 
 CREATE_FIRST = ("create-replacement", "replace", "delete-replaced")
 DELETE_FIRST = ("delete-replaced", "replace", "create-replacement")

@@ -18,7 +18,7 @@ from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
-from tests.unit.review.json_schema import find_violations
+from tests.support.review.json_schema import find_violations
 from tests.unit.review.test_report_schemas import SCHEMA
 
 CALLED = {

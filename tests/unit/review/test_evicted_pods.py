@@ -11,8 +11,8 @@ from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.placement.running import Running
 from dra_infra.placement.what_if import WhatIf, change_fleet
 from dra_infra.target import ClusterTarget
-from tests import draws
-from tests.placing import place
+from tests.support import draws
+from tests.support.placing import place
 
 DRIVER = "gpu.nvidia.com"
 RELEASE = ClusterTarget(kubernetes="1.37").releases[0]

@@ -9,7 +9,7 @@ from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import JointVerdict, Reason, Shortage
 from dra_infra.review import render_html, render_json, render_markdown, render_text, review
 from dra_infra.review.folding import MAX_NAMESPACES, fold, fold_unchanged, tell, tell_other_reasons
-from tests.unit.review.platforms import TEAMS, a_platform
+from tests.support.review.platforms import TEAMS, a_platform
 
 CHANGED = {"train-009", "embed-006", "serve-012", "serve-020", "serve-040", "eval-011"}
 

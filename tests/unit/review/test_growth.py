@@ -14,7 +14,7 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.catalog import load_fleet
 from dra_infra.program_objects import Program
 from dra_infra.review import render_html, render_json, render_markdown, render_text
-from tests.unit.review.json_schema import find_violations
+from tests.support.review.json_schema import find_violations
 
 from .conftest import an_object, claim_spec
 

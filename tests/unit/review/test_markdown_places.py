@@ -21,7 +21,7 @@ from dra_infra.provenance import Provenance, ReviewedSide
 from dra_infra.review import Review, render_markdown, review
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import EngineMessage, EngineOnly, EngineSide
-from tests.unit.rendered_markdown import REFERENCES, rendered
+from tests.support.rendered_markdown import REFERENCES, rendered
 from tests.unit.review import conftest as samples
 
 NAME = "somename"

@@ -11,7 +11,7 @@ from dra_infra.errors import Problem
 from dra_infra.program_objects import ComponentRef, NotSeen, Program, ProgramObject
 from dra_infra.review import render_markdown, review
 from dra_infra.review.markdown_report import BUDGET, marker_of
-from tests.unit.rendered_markdown import REFERENCES, rendered
+from tests.support.rendered_markdown import REFERENCES, rendered
 
 EMPTY = "<!-- -->"
 """The comment of HTML that parts addresses in code."""

@@ -10,7 +10,7 @@ from dra_infra.codes import CODES
 from dra_infra.errors import Place, Problem
 from dra_infra.program_objects import NotSeen
 from dra_infra.review import render_json, render_junit, render_sarif, review
-from tests.unit.review.json_schema import find_violations
+from tests.support.review.json_schema import find_violations
 
 SCHEMA = json.loads((files("dra_infra.review") / "schemas/review-v1.json").read_text(encoding="utf-8"))
 

@@ -10,7 +10,7 @@ from dra_infra.review.changes import compare_programs
 from dra_infra.review.comparison import Comparison
 from dra_infra.review.reviews import find_dangers
 from dra_infra.review.rollout import Rollout
-from tests.placing import place
+from tests.support.placing import place
 
 
 def rollout(replicas, **fields):

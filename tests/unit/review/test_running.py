@@ -8,7 +8,7 @@ from dra_infra.answers.reviewing import compare
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.kubernetes.api import DeviceClass, ObjectRef
 from dra_infra.placement.running import Running
-from tests.placing import place
+from tests.support.placing import place
 
 DRIVER = "gpu.nvidia.com"
 

@@ -18,8 +18,8 @@ from dra_infra.migration.estate import migrate_objects
 from dra_infra.migration.needs import Settings
 from dra_infra.sources.files import SourceObject, read_sources
 from dra_infra.sources.rewriting import Replacement, Rewritten, rewrite
-from tests.unit.migration.device_plugin_cases import Case, cases
-from tests.unit.migration.old_dra_cases import cases as old_cases
+from tests.support.migration.device_plugin_cases import Case, cases
+from tests.support.migration.old_dra_cases import cases as old_cases
 
 WEB = """\
 apiVersion: apps/v1

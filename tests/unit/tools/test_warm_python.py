@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import wait_for_end
+from tests.support.processes import wait_for_end
 from tools.warm_python import warm_python
 
 SECONDS = 60.0

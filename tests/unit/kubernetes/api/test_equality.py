@@ -1,4 +1,4 @@
-"""Equality of two versions of an object as API servers see it; real servers are asked the same in tests/e2e/parity/updates.py."""
+"""Equality of two versions of an object as API servers see it; real servers are asked the same in tests/support/parity/updates.py."""
 
 from __future__ import annotations
 

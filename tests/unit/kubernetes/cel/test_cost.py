@@ -10,7 +10,7 @@ from dra_infra.kubernetes.api.limits import MAX_COST
 from dra_infra.kubernetes.cel import Environment, check_expression
 from dra_infra.kubernetes.cel.cost import estimate_cost
 from dra_infra.kubernetes.cel.environment import DEFAULT
-from tests.unit.kubernetes.cel.recorded_costs import ENVIRONMENTS, read_rows
+from tests.support.parity.recorded_costs import ENVIRONMENTS, read_rows
 
 ROWS = read_rows()
 SELECTOR = 'device.attributes["gpu.nvidia.com"].productName == "NVIDIA H100"'

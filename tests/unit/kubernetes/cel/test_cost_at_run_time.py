@@ -10,7 +10,7 @@ from dra_infra.kubernetes.cel.declarations import declarations
 from dra_infra.kubernetes.cel.evaluate import Failed, Program
 from dra_infra.kubernetes.cel.interpreter.call_costs import _NEW, _OLD, _STANDARD, _TRACKERS
 from dra_infra.kubernetes.cel.interpreter.cheapness import MAX_SIZE, is_cheap
-from tests.unit.kubernetes.cel.recorded_costs import read_rows
+from tests.support.parity.recorded_costs import read_rows
 
 VIEW = DeviceView("d")
 COSTS = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dra_infra.kubernetes.api import LabelSelector, Namespaces, Node, NodeTaint
 from dra_infra.kubernetes.scheduler import PlacedPods, read_shape
 from dra_infra.kubernetes.scheduler.pod_shapes import find_host_ports
-from tests.growth import takes_linear_time
+from tests.support.growth import takes_linear_time
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "zone"

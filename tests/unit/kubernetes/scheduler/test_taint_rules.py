@@ -5,7 +5,7 @@ import pytest
 from dra_infra.kubernetes.api import ResourceSlice
 from dra_infra.kubernetes.scheduler import with_taint_rules
 from dra_infra.target import ClusterTarget
-from tests.unit.kubernetes.scheduler.allocator.known import a_slice
+from tests.support.allocator.known import a_slice
 
 (NEWEST,) = ClusterTarget(kubernetes="1.37").releases
 (OLD,) = ClusterTarget(kubernetes="1.36").releases

@@ -9,8 +9,8 @@ import pytest
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import Node, ResourceSlice
 from dra_infra.kubernetes.scheduler import Taken
-from tests import draws
-from tests.placing import place
+from tests.support import draws
+from tests.support.placing import place
 
 DRIVER = "gpu.example.com"
 CLASS = {

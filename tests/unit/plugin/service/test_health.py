@@ -13,7 +13,7 @@ from dra_infra.plugin.back_end import Health, Inventory
 from dra_infra.plugin.protocol import health_v1_pb2
 from dra_infra.plugin.service.health import MOST_WATCHERS, SERVICES, HealthService
 from dra_infra.plugin.service.serving import Pool, Server
-from tests.unit.plugin.kubelet import Connection
+from tests.support.plugin.kubelet import Connection
 from tests.unit.plugin.service.served import Notes
 
 XID = Health(state="unhealthy", message="XID 79")

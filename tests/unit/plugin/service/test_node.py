@@ -16,8 +16,8 @@ from dra_infra.plugin.configs import ConfigDecoder
 from dra_infra.plugin.locks import PreparationLock
 from dra_infra.plugin.protocol import dra_v1_pb2
 from dra_infra.plugin.service import node
+from tests.support.plugin.kubelet import NODE, Connection
 from tests.unit.plugin.faults import claim_of, uid_of
-from tests.unit.plugin.kubelet import NODE, Connection
 from tests.unit.plugin.service.served import Served, errors
 
 V1 = NODE["v1"][0]

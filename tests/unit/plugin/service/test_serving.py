@@ -15,8 +15,8 @@ import pytest
 from dra_infra.errors import PluginError
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import Registration
+from tests.support.plugin.kubelet import Connection
 from tests.unit.plugin.faults import claim_of, codes
-from tests.unit.plugin.kubelet import Connection
 from tests.unit.plugin.service.served import Notes, Served, errors
 
 

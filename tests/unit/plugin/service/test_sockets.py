@@ -9,8 +9,8 @@ from dra_infra.errors import PluginError
 from dra_infra.plugin.observing import Observer
 from dra_infra.plugin.service.serving import Pool, Server
 from dra_infra.plugin.service.sockets import LONGEST, Registration, Sockets
+from tests.support.plugin.kubelet import Connection
 from tests.unit.plugin.faults import codes
-from tests.unit.plugin.kubelet import Connection
 
 UID = "0f3c2a5e-1b7d-4c39-9e51-7a2f4d6b8c10"
 KUBELET = Path("/var/lib/kubelet")

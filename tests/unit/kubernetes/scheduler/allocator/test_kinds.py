@@ -13,8 +13,8 @@ from dra_infra.kubernetes.scheduler.allocator import Published, Trouble
 from dra_infra.kubernetes.scheduler.allocator.identity import published_devices
 from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator, KindEvaluator
 from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, draw_case, everything_of, release_of
-from tests.unit.kubernetes.scheduler.allocator.known import a_slice
+from tests.support.allocator.cases import MINORS, draw_case, everything_of, release_of
+from tests.support.allocator.known import a_slice
 
 MODEL = "device.attributes['a.example.com'].model == 'x'"
 ALL = "device.attributes['a.example.com'].exists(name, name == 'model')"

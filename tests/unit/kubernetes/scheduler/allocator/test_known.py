@@ -10,9 +10,9 @@ import pytest
 
 from dra_infra.kubernetes.scheduler.allocator import Quirk
 from dra_infra.kubernetes.scheduler.allocator.variants import quirks_of
-from tests.unit.kubernetes.scheduler.allocator import known
-from tests.unit.kubernetes.scheduler.allocator.answers import answers_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case
+from tests.support.allocator import known
+from tests.support.allocator.answers import answers_of
+from tests.support.allocator.cases import MINORS, Case
 
 OLD = ("1.34", "1.35")
 NEW = ("1.36", "1.37")

@@ -30,25 +30,12 @@ from dra_infra.kubernetes.scheduler.allocator.demands import Demands
 from dra_infra.kubernetes.scheduler.allocator.pruning import States
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.target import ClusterTarget
-from tests.unit.kubernetes.scheduler.allocator import known
-from tests.unit.kubernetes.scheduler.allocator.answers import (
-    allocator_of,
-    answers_of,
-    find_difference,
-    node_of,
-)
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, defaults_of, draw_case, make_case
-from tests.unit.kubernetes.scheduler.allocator.contested import draw_contested
-from tests.unit.kubernetes.scheduler.allocator.known import (
-    a_claim,
-    a_leaf,
-    a_slice,
-    counting,
-    drawing,
-    selecting,
-    valued,
-)
-from tests.unit.kubernetes.scheduler.allocator.recorded import Recorded, read
+from tests.support.allocator import known
+from tests.support.allocator.answers import allocator_of, answers_of, find_difference, node_of
+from tests.support.allocator.cases import MINORS, Case, defaults_of, draw_case, make_case
+from tests.support.allocator.contested import draw_contested
+from tests.support.allocator.known import a_claim, a_leaf, a_slice, counting, drawing, selecting, valued
+from tests.support.allocator.recorded import Recorded, read
 
 STEPS: Final = 20_000
 """Steps after which a plain search is given up and its case is left out; less than one case in a thousand."""

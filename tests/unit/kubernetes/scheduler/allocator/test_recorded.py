@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.kubernetes.scheduler.allocator.answers import find_difference
-from tests.unit.kubernetes.scheduler.allocator.mutants import NAMES, mutated
-from tests.unit.kubernetes.scheduler.allocator.recorded import Recorded, read
+from tests.support.allocator.answers import find_difference
+from tests.support.allocator.mutants import NAMES, mutated
+from tests.support.allocator.recorded import Recorded, read
 
 RECORDED = read()
 

@@ -10,19 +10,10 @@ import pytest
 from dra_infra.kubernetes.api import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator import Allocated, Cannot, Check, Refusal
 from dra_infra.kubernetes.scheduler.allocator.requests import describe_request
-from tests import draws
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import Case, draw_case, make_case
-from tests.unit.kubernetes.scheduler.allocator.known import (
-    SIZE,
-    a_claim,
-    a_leaf,
-    a_slice,
-    counting,
-    drawing,
-    selecting,
-    sized,
-)
+from tests.support import draws
+from tests.support.allocator.answers import allocator_of, node_of
+from tests.support.allocator.cases import Case, draw_case, make_case
+from tests.support.allocator.known import SIZE, a_claim, a_leaf, a_slice, counting, drawing, selecting, sized
 
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 CASES = 150

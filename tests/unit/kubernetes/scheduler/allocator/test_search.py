@@ -7,9 +7,9 @@ import pytest
 
 from dra_infra.kubernetes.api import DeviceClass, ResourceClaim, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator import Allocated, Allocator, Failed, Trouble
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, make_case
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, selecting
+from tests.support.allocator.answers import allocator_of, node_of
+from tests.support.allocator.cases import MINORS, make_case
+from tests.support.allocator.known import a_claim, a_leaf, a_slice, selecting
 
 
 def outcome_of(minor: str, slices, claims, *, prune: bool = True, **options):

@@ -10,10 +10,10 @@ from dra_infra.kubernetes.api import ResourceClaim
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocationError
 from dra_infra.kubernetes.scheduler.allocator.pruning import SearchLength
 from dra_infra.kubernetes.scheduler.allocator.search import Search
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, make_case
-from tests.unit.kubernetes.scheduler.allocator.contested import draw_contested
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, valued
+from tests.support.allocator.answers import allocator_of, node_of
+from tests.support.allocator.cases import MINORS, Case, make_case
+from tests.support.allocator.contested import draw_contested
+from tests.support.allocator.known import a_claim, a_leaf, a_slice, valued
 
 MOST = 20_000
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dra_infra.kubernetes.scheduler.allocator import Allocated, Failed, Outcome
-from tests.draws import seeds
-from tests.unit.explanation.asked import claims_of
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, Case, make_case
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice
+from tests.support.allocator.answers import allocator_of, node_of
+from tests.support.allocator.cases import MINORS, Case, make_case
+from tests.support.allocator.known import a_claim, a_leaf, a_slice
+from tests.support.draws import seeds
+from tests.support.explanation.asked import claims_of
 
 NODES = [{"metadata": {"name": name, "labels": {}}} for name in ("n0", "n1")]
 

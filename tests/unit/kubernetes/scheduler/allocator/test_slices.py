@@ -9,9 +9,9 @@ import pytest
 from dra_infra.catalog import load_fleet
 from dra_infra.kubernetes.scheduler.allocator import Allocator
 from dra_infra.target import ClusterTarget
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of, answers_of, node_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS, make_case
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, counting, drawing
+from tests.support.allocator.answers import allocator_of, answers_of, node_of
+from tests.support.allocator.cases import MINORS, make_case
+from tests.support.allocator.known import a_claim, a_leaf, a_slice, counting, drawing
 
 NODES = [{"metadata": {"name": name, "labels": {}}} for name in ("n0", "n1")]
 

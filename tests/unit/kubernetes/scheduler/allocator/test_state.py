@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dra_infra.kubernetes.api import NANO, AllocationResult, DeviceClass, Node, ResourceClaim, ResourceSlice
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, Cannot, DeviceID
-from tests.unit.kubernetes.scheduler.allocator.answers import allocator_of
-from tests.unit.kubernetes.scheduler.allocator.cases import MINORS
-from tests.unit.kubernetes.scheduler.allocator.known import a_claim, a_leaf, a_slice, share_picked_twice
+from tests.support.allocator.answers import allocator_of
+from tests.support.allocator.cases import MINORS
+from tests.support.allocator.known import a_claim, a_leaf, a_slice, share_picked_twice
 
 NODE = Node(name="n0")
 D0 = DeviceID("a.example.com", "p", "d0")
