@@ -45,7 +45,7 @@ def _kubernetes() -> str:
         return str(sum(minor in gate and gate[minor].default is on for gate in GATES.values()))
 
     rows = [[minor, count(minor, on=True), count(minor, on=False)] for minor in SUPPORTED_MINORS]
-    return _table(["Minor", "Feature gates of DRA that are on by default", "off"], rows)
+    return _table(["Minor", "Feature gates that answers follow: on by default", "off"], rows)
 
 
 def _driver() -> str:
