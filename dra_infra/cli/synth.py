@@ -66,5 +66,10 @@ def _to_json(made: Synthesis) -> dict[str, Any]:
             {camel_case(key): value for key, value in alias.items()} for alias in each["aliases"]
         ]
     data["releases"] = [{camel_case(key): value for key, value in each.items()} for each in data["releases"]]
+    # As other reports name a component, which programs that are handed on have as data.
+    for each, item in zip(data["objects"], made.program.objects, strict=True):
+        each["component"] = str(item.component or "")
+    for each, release in zip(data["releases"], made.program.releases, strict=True):
+        each["component"] = str(release.component or "")
     data["notKnown"] = data.pop("notSeen")
     return make_report("synth", {**data, "problems": problems_as_data(made.problems)})
