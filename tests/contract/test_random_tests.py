@@ -14,9 +14,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 TESTS: Final = Path(__file__).parents[1]
-FAST: Final = sorted(
-    path for path in TESTS.rglob("*.py") if path.relative_to(TESTS).parts[0] not in ("e2e", "gpu")
-)
+
+
+def find_fast() -> list[Path]:
+    """Return the modules of fast tests, with those of `tests/support` that they import."""
+    waiting = [
+        path
+        for path in TESTS.rglob("*.py")
+        if path.relative_to(TESTS).parts[0] not in ("e2e", "gpu", "support")
+    ]
+    fast = set(waiting)
+    while waiting:
+        for node in ast.walk(ast.parse(waiting.pop().read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests.support"):
+                base = TESTS.parent.joinpath(*str(node.module).split("."))
+                for path in (base.with_suffix(".py"), *(base / f"{each.name}.py" for each in node.names)):
+                    if path.is_file() and path not in fast:
+                        fast.add(path)
+                        waiting.append(path)
+    return sorted(fast)
+
+
+FAST: Final = find_fast()
 CHANCE: Final = frozenset(
     {
         "os.urandom",

@@ -226,7 +226,7 @@ def test_many_objects_get_an_answer(
 def test_very_many_objects_get_an_answer_or_a_refusal(
     arguments: tuple[str, ...], code: int, loot: Loot, tmp_path: Path
 ):
-    line = '{"apiVersion":"v1","kind":"A"}\n'
+    line = '{"apiVersion":"example.com/v1","kind":"A"}\n'
     (tmp_path / "all.jsonl").write_text(line * (1_000_000 // PART))
     (tmp_path / "base.jsonl").write_text(line)
     answer = run(*arguments, folder=tmp_path, seconds=600)
