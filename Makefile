@@ -78,7 +78,7 @@ golden: $(STAMP) ## Rewrite golden files and what the docs take from the code (T
 
 core-schemas: $(STAMP) ## Rewrite what is kept of the fields of Kubernetes' own kinds from the API servers of all minors (needs: make tools)
 	@$(BIN)/python -m tools.core_schemas
-	@git status --short -- dra_infra/kubernetes/api/data
+	@git status --short -- dra_infra/kubernetes/apiserver/data
 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py

@@ -19,8 +19,8 @@ import httpx
 import yaml
 
 from dra_infra.kubernetes.api import GROUP, SUPPORTED_MINORS
-from dra_infra.kubernetes.api.core_schemas import CHOICE, DATA, PREFIXES, REQUIRED, SET, file_name
 from dra_infra.kubernetes.api.decoding import KINDS
+from dra_infra.kubernetes.apiserver.core_schemas import CHOICE, DATA, PREFIXES, REQUIRED, SET, file_name
 from tools.cluster.api_server import api_server
 from tools.cluster.control_plane import ControlPlane
 from tools.errors import ToolError
@@ -231,7 +231,7 @@ def to_bytes(described: Mapping[str, Any]) -> bytes:
 
 def main() -> None:
     """Ask the servers of all minors, one after the other, and write their files."""
-    folder = Path(__file__).parent.parent / "dra_infra" / "kubernetes" / "api" / DATA
+    folder = Path(__file__).parent.parent / "dra_infra" / "kubernetes" / "apiserver" / DATA
     for minor in SUPPORTED_MINORS:
         with api_server(minor, feature_gates=EVERYTHING, more_apis=ALL_APIS) as plane:
             content = to_bytes(measure(plane, describe(plane)))

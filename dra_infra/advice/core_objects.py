@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from dra_infra.catalog.workload_kinds import workload_kinds
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import (
+from dra_infra.kubernetes.api import PodTemplate, Release, json_type
+from dra_infra.kubernetes.apiserver import (
     CoreSchemas,
+    FieldFault,
     FieldType,
-    PodTemplate,
-    Release,
-    json_type,
+    find_faults,
     read_core_schemas,
+    read_fields,
 )
-from dra_infra.kubernetes.apiserver import FieldFault, find_faults, read_fields
 from dra_infra.output.wording import join_words, nearest
 
 POD_SPEC: Final = "core.v1.PodSpec"

@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Final
@@ -77,7 +77,8 @@ def keep_imported(folder: Path) -> None:
     """Delete our modules that nothing of `CARRIED` imports, and the data of packages of which no module is left."""
     kept = set(import_closure.find_closure(folder, CARRIED).values())
     start = folder / import_closure.PACKAGE
-    packages = {path.parent for path in kept if path.name == "__init__.py"} - {start}
+    packages = {path.parent for path in start.rglob("__init__.py")}
+    carried = {path.parent for path in kept if path.name == "__init__.py"} - {start}
     for path in sorted(start.rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()):
@@ -85,13 +86,9 @@ def keep_imported(folder: Path) -> None:
         elif path.suffix == ".py":
             if path not in kept:
                 path.unlink()
-        elif not _is_data_of(path, start, packages):
+        # Data belongs to the nearest package around it.
+        elif next(each for each in path.parents if each in packages) not in carried:
             path.unlink()
-
-
-def _is_data_of(path: Path, start: Path, packages: Collection[Path]) -> bool:
-    """Check that a file lies in one of *packages*, or in a folder below it."""
-    return next(each for each in path.parents if each in packages or each == start) != start
 
 
 def build_wheel(folder: Path) -> Path:

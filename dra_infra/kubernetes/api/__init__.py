@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 from dra_infra.kubernetes.front_door import find_homes, load_late
 
 if TYPE_CHECKING:
-    from dra_infra.kubernetes.api.core_schemas import CoreSchemas as CoreSchemas
-    from dra_infra.kubernetes.api.core_schemas import FieldType as FieldType
-    from dra_infra.kubernetes.api.core_schemas import read_core_schemas as read_core_schemas
     from dra_infra.kubernetes.api.decoding import GROUP as GROUP
     from dra_infra.kubernetes.api.decoding import VERSIONS as VERSIONS
     from dra_infra.kubernetes.api.decoding import can_decode as can_decode
@@ -129,7 +126,6 @@ if TYPE_CHECKING:
 # The source: a name is public when it stands here, behind its module.
 _HOMES = find_homes(
     {
-        "core_schemas": ("CoreSchemas", "FieldType", "read_core_schemas"),
         "decoding": (
             "GROUP",
             "VERSIONS",

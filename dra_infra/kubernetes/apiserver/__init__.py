@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.core_fields import find_faults as find_faults
     from dra_infra.kubernetes.apiserver.core_fields import is_core_kind as is_core_kind
     from dra_infra.kubernetes.apiserver.core_fields import read_fields as read_fields
+    from dra_infra.kubernetes.apiserver.core_schemas import CoreSchemas as CoreSchemas
+    from dra_infra.kubernetes.apiserver.core_schemas import FieldType as FieldType
+    from dra_infra.kubernetes.apiserver.core_schemas import read_core_schemas as read_core_schemas
     from dra_infra.kubernetes.apiserver.field_errors import FieldError as FieldError
     from dra_infra.kubernetes.apiserver.field_errors import Judged as Judged
     from dra_infra.kubernetes.apiserver.metadata import MAX_ANNOTATIONS as MAX_ANNOTATIONS
@@ -57,6 +60,7 @@ _HOMES = find_homes(
         "claims": ("check_toleration",),
         "configurations": ("environment_of",),
         "core_fields": ("FieldFault", "find_faults", "is_core_kind", "read_fields"),
+        "core_schemas": ("CoreSchemas", "FieldType", "read_core_schemas"),
         "field_errors": (
             "FieldError",
             "Judged",

@@ -2,7 +2,7 @@
 
 The server decodes an object before it looks at anything else: a value of a wrong type is refused (400), and under strict field
 validation a field that it does not know. Upstream: sigs.k8s.io/json, with the UnmarshalJSON methods of Quantity, Time, MicroTime
-and IntOrString. Fields come from the server's own description (`kubernetes.api.core_schemas`). What it requires, and the words
+and IntOrString. Fields come from the server's own description (`kubernetes.apiserver.core_schemas`). What it requires, and the words
 that a field can have, are checked by its validation (422); `read_core_schemas` has those to which the servers hold objects.
 """
 
@@ -14,10 +14,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType, read_core_schemas
 from dra_infra.kubernetes.api.go_time import check_time
 from dra_infra.kubernetes.api.placeholders import is_placeholder
 from dra_infra.kubernetes.api.quantity import Quantity, quantity_text
+from dra_infra.kubernetes.apiserver.core_schemas import CoreSchemas, FieldType, read_core_schemas
 
 _INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)

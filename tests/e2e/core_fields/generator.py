@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from dra_infra.kubernetes.api.core_schemas import CoreSchemas, FieldType
+from dra_infra.kubernetes.apiserver.core_schemas import CoreSchemas, FieldType
 
 Manifest = dict[str, Any]
 

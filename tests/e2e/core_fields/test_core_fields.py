@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
-from dra_infra.kubernetes.api.core_schemas import DATA, file_name, read_core_schemas
 from dra_infra.kubernetes.apiserver.core_fields import find_faults
+from dra_infra.kubernetes.apiserver.core_schemas import DATA, file_name, read_core_schemas
 from tests.e2e.core_fields.counts import keep
 from tests.e2e.core_fields.generator import objects, with_repeated_items
 from tests.support.draws import SEED
@@ -50,7 +50,7 @@ def server(minor, plane):
 
 
 def kept(minor):
-    packed = resources.files("dra_infra.kubernetes.api").joinpath(DATA, file_name(minor)).read_bytes()
+    packed = resources.files("dra_infra.kubernetes.apiserver").joinpath(DATA, file_name(minor)).read_bytes()
     return json.loads(gzip.decompress(packed))
 
 

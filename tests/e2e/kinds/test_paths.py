@@ -15,7 +15,7 @@ import pytest
 from dra_infra.advice.core_objects import POD_SPEC as POD_SPEC_TYPE
 from dra_infra.catalog.workload_kinds import find_pod_templates, workload_kinds
 from dra_infra.kubernetes.api import BUILT_IN_KINDS, SUPPORTED_MINORS, PodPart, WorkloadKind
-from dra_infra.kubernetes.api.core_schemas import read_core_schemas
+from dra_infra.kubernetes.apiserver.core_schemas import read_core_schemas
 from tests.e2e.kinds.schemas import (
     ANY,
     Path,

@@ -236,7 +236,7 @@ def test_workloads_with_an_unknown_field_are_not_placed():
 
 def test_files_with_claims_alone_read_no_fields_of_other_kinds():
     script = (
-        "import dra_infra as dra; from dra_infra.kubernetes.api import core_schemas; "
+        "import dra_infra as dra; from dra_infra.kubernetes.apiserver import core_schemas; "
         "dra.validate([{'apiVersion': 'resource.k8s.io/v1', 'kind': 'DeviceClass', 'metadata': {'name': 'a'}, 'spec': {}}]); "
         "assert core_schemas._load.cache_info().misses == 0"
     )

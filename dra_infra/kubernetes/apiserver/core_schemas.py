@@ -117,7 +117,7 @@ def read_core_schemas(*minors: str) -> CoreSchemas:
 
 @cache
 def _load(minor: str) -> Mapping[str, Any]:
-    packed = resources.files("dra_infra.kubernetes.api").joinpath(DATA, file_name(minor)).read_bytes()
+    packed = resources.files("dra_infra.kubernetes.apiserver").joinpath(DATA, file_name(minor)).read_bytes()
     # 31 stands for gzip; the module of that name takes longer to load than the file to unpack.
     described: Mapping[str, Any] = json.loads(zlib.decompress(packed, wbits=31))
     return described
