@@ -410,7 +410,10 @@ def _check_holder(
     # What has the server's own words is not said again.
     known = {(each.path, each.code) for each in worded}
     for problem in _check_fields(manifest, templates, releases):
-        if (problem.path, problem.code) not in known:
+        is_refused_anyway = problem.code == "duplicate-item" and any(
+            path == problem.path or path.startswith(f"{problem.path}.") for path, _ in known
+        )
+        if (problem.path, problem.code) not in known and not is_refused_anyway:
             yield problem
     if not (
         known_objects.namespaces

@@ -167,7 +167,7 @@ OWN = {
 def test_a_users_own_kind_is_placed_by_its_file():
     kinds = read_workload_kinds(OWN, "kinds.yaml")
     run = an_object("ml.example.com", "TrainingRun", workers=[{"name": "w", "count": 3, "template": POD}])
-    (found,) = find_pod_templates(run, kinds)
+    (found,) = kinds.find_pod_templates(run)
     assert (str(found.owner), found.replicas) == ("TrainingRun ml/x/w", 3)
     assert list(find_pod_templates(run)) == []
     assert kinds.kinds["jobset.x-k8s.io", "JobSet"]
@@ -352,10 +352,10 @@ def test_a_users_own_kind_may_compose_its_pod_spec():
         a_composed(containers="spec.server", resourceClaims="spec.devices"), "kinds.yaml"
     )
     server = an_object("ml.example.com", "Server", server={"image": "a"}, devices=[CLAIM])
-    (found,) = find_pod_templates(server, kinds)
+    (found,) = kinds.find_pod_templates(server)
     assert found.spec["containers"] == [{"image": "a"}]
     assert found.claims[0].template_name == "t"
-    assert list(find_pod_templates(an_object("ml.example.com", "Server"), kinds)) == []
+    assert list(kinds.find_pod_templates(an_object("ml.example.com", "Server"))) == []
 
 
 @pytest.mark.parametrize(
