@@ -40,7 +40,7 @@ def describe(report: Explained) -> Iterator[str]:
 def _describe_subject(report: Explained) -> Iterator[str]:
     yield _verdict(report)
     for cause in report.causes:
-        yield f"  {'✗' if cause.severity == 'error' else '!'} {cause.path}: {cause.message} [{cause.code}]"
+        yield f"  {'✗' if cause.severity == 'error' else '!'} {cause.where}{cause.message} [{cause.code}]"
         if cause.hint:
             yield f"      {cause.hint}"
     answer = report.answer

@@ -553,7 +553,7 @@ def test_beside_a_file_that_cannot_be_read_devices_are_named_and_nothing_is_said
     # As simulate ends: what the file holds may take the devices.
     assert said.code == 1
     assert "✗ Pod ml/train does not fit: devices are there for it" in said.out
-    assert "other.yaml" in said.err
+    assert "other.yaml:2:1: document: not YAML" in said.out
 
 
 def test_pools_that_contradict_themselves_are_told_and_the_rest_is_answered(command, tmp_path):
