@@ -409,10 +409,10 @@ def _check_holder(
     yield from worded
     # What has the server's own words is not said again.
     known = {(each.path, each.code) for each in worded}
+    # A server refuses such an item, or the field of it that another item has too, by whatever way it comes.
+    refused = {item for path, _ in known for item in (path, path.rpartition(".")[0])}
     for problem in _check_fields(manifest, templates, releases):
-        is_refused_anyway = problem.code == "duplicate-item" and any(
-            path == problem.path or path.startswith(f"{problem.path}.") for path, _ in known
-        )
+        is_refused_anyway = problem.code == "duplicate-item" and problem.path in refused
         if (problem.path, problem.code) not in known and not is_refused_anyway:
             yield problem
     if not (
