@@ -154,8 +154,8 @@ def _collection(client: httpx.Client, sample: Manifest) -> str:
     version = sample["apiVersion"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     resources = client.get(root).json()["resources"]
-    found = next(each for each in resources if each["kind"] == sample["kind"] and "/" not in each["name"])
-    return f"{root}{'/namespaces/default' if found['namespaced'] else ''}/{found['name']}"
+    resource = next(each for each in resources if each["kind"] == sample["kind"] and "/" not in each["name"])
+    return f"{root}{'/namespaces/default' if resource['namespaced'] else ''}/{resource['name']}"
 
 
 def _refusal(client: httpx.Client, path: str, manifest: Manifest) -> str:
@@ -170,14 +170,14 @@ def _created(document: Schema) -> Iterator[tuple[str, str, str]]:
         post = item.get("post")
         if post is None or "get" not in item or re.search(r"\{name\}/", path):
             continue
-        said = post.get("x-kubernetes-group-version-kind")
-        if said is None:
+        kind = post.get("x-kubernetes-group-version-kind")
+        if kind is None:
             continue
-        api_version = "/".join(part for part in (said["group"], said["version"]) if part)
-        if said["group"] == GROUP and said["kind"] in KINDS:
+        api_version = "/".join(part for part in (kind["group"], kind["version"]) if part)
+        if kind["group"] == GROUP and kind["kind"] in KINDS:
             continue
         body = next(iter(post["requestBody"]["content"].values()))["schema"]
-        yield api_version, said["kind"], _reference(body)
+        yield api_version, kind["kind"], _reference(body)
 
 
 def _type(schema: Schema, definitions: Mapping[str, Schema]) -> tuple[str, set[str]]:

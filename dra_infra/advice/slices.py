@@ -1,4 +1,4 @@
-"""What a server stores of a ResourceSlice, and the scheduler's allocator cannot read."""
+"""Values of a ResourceSlice that a server stores and the scheduler's allocator cannot parse."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from dra_infra.review.placements import find_no_order
 from dra_infra.target import GATES_SETTING, ClusterTarget, check_target
 
 PROPERTIES: Final = (*SETTINGS, "snapshot", "strict")
-"""What the configuration of the pack says about the cluster."""
+"""The keys of the pack's `settings`, which describe the cluster."""
 
 _TYPES: Final[Mapping[str, type]] = {"gates": Mapping, "strict": bool}
 """Types of what is no text."""
@@ -141,7 +141,7 @@ def _find_wrong_target(settings: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _not_decided(item: ProgramObject) -> Problem | None:
-    """Return that values are secret or not known yet, for rules say nothing of them; None where nobody has a rule about them."""
+    """Return a warning when values are secret or not known yet, so that rules cannot judge them; None when no rule would."""
     if not has_rules(item.manifest):
         return None
     fields: dict[MarkerKind, set[str]] = {}

@@ -24,14 +24,14 @@ def find_replaced(
         migrated: What became of each.
         kinds: Kinds of objects that make pods.
     """
-    told: list[Migrated] = []
+    replaced: list[Migrated] = []
     for source, done in zip(sources, migrated, strict=True):
         if done.manifest is not None and done.manifest is not source.manifest:
             remark = _tell(source.manifest, done.manifest, kinds)
-            told.append(replace(done, remarks=(*done.remarks, remark)) if remark else done)
+            replaced.append(replace(done, remarks=(*done.remarks, remark)) if remark else done)
         else:
-            told.append(done)
-    return told
+            replaced.append(done)
+    return replaced
 
 
 def _tell(before: Mapping[str, Any], after: Mapping[str, Any], kinds: WorkloadKinds) -> Remark | None:

@@ -288,8 +288,8 @@ def _ask_claim(
         return SubjectQuestion(subject=str(ref), causes=causes, settled=f"it has {_devices(result)}")
     if waiting:
         first = min(waiting, key=lambda pod: full_name(pod.manifest))
-        found = _ask_pod(first.manifest, first.ref, around, seen)
-        return replace(found, subject=f"{ref} of {found.subject}")
+        question = _ask_pod(first.manifest, first.ref, around, seen)
+        return replace(question, subject=f"{ref} of {question.subject}")
     claim, causes_ = read_claim(manifest, ref, around.release)
     idle = Problem(
         path=str(ref),

@@ -167,23 +167,23 @@ def make_plan(
     size, states = search.find() if sides.offered or estate.units else (0, [])
     if states:
         states[-1] = states[-1]._replace(units=frozenset(range(len(estate.units))))
-    there = [each for each in running if each.get("kind") != "Pod" or not PodRecord.of(each).is_done]
-    phases = [_prepare(estate, judge, there)]
+    existing = [each for each in running if each.get("kind") != "Pod" or not PodRecord.of(each).is_done]
+    phases = [_prepare(estate, judge, existing)]
     before = State()
-    by_ref = {ObjectRef.of(each).stored: each for each in there}
+    by_ref = {ObjectRef.of(each).stored: each for each in existing}
     find_owners = owners or (lambda ref: owners_of(ref, by_ref))
     for state in states:
         moved = [estate.units[number] for number in before.units]
         gone = {each.ref.stored for each in moved if each.is_replaced(estate.kinds)}
-        left = [each for ref, each in by_ref.items() if gone.isdisjoint(find_owners(ref))]
-        phases.append(_move(estate, judge, before, state, left))
+        remaining = [each for ref, each in by_ref.items() if gone.isdisjoint(find_owners(ref))]
+        phases.append(_move(estate, judge, before, state, remaining))
         before = state
     phases.append(_finish(estate, judge))
     return Plan(
         phases=tuple(phases),
         nodes_at_once=size if states else 0,
         refused=tuple(search.refused),
-        reasons=(*sides.doubts, *_tell_others(estate, sides, taken, there)),
+        reasons=(*sides.doubts, *_tell_others(estate, sides, taken, existing)),
         problems=sides.problems,
         notes=(*sides.notes, *_tell_classes(sides, release), *_tell_settings(objects, migrated)),
     )
@@ -215,7 +215,9 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
     after = estate.bare(before.units, drained, by_claims=True)
     stubborn = estate.daemons(drained, running, AWAY)
     known = {each.stored for each in daemons}
-    there = [each for each in running if asks_plugin(each, estate.kinds) and PodRecord.of(each).node in nodes]
+    plugin_pods = [
+        each for each in running if asks_plugin(each, estate.kinds) and PodRecord.of(each).node in nodes
+    ]
     meanwhile = judge.verdict(before, without=frozenset(nodes)) if nodes else None
     is_last = judge.sides.offered.keys() <= state.nodes and not any(_tell_classes(judge.sides, judge.release))
     if nodes and is_last and any(asks_plugin(each, estate.kinds) for each in estate.of_units(before.units)):
@@ -229,8 +231,8 @@ def _move(estate: Estate, judge: Judge, before: State, state: State, running: Ob
         rolls={each.ref: each.says for each in moving},
         stuck={ref: each.hint for ref, each in rollouts.items() if each.lacks_room},
         held=find_held(estate.at(before.units), running, drained, estate.kinds, waits=waits),
-        evicted=tuple(reference_to(each) for each in there if _daemon_set_of(each) is None),
-        deleted=tuple(reference_to(each) for each in there if _daemon_set_of(each) in known),
+        evicted=tuple(reference_to(each) for each in plugin_pods if _daemon_set_of(each) is None),
+        deleted=tuple(reference_to(each) for each in plugin_pods if _daemon_set_of(each) in known),
         steps=move(nodes, resources, moving, daemons, bare),
         back=back_from_move(nodes, resources, moving, daemons, stubborn, after),
         meanwhile=meanwhile,

@@ -350,7 +350,7 @@ def find_subject(
     wanted = kinds.get(kind.lower()) if slash else None
     if slash and wanted is None:
         raise _of_no_kind(name, kind, rest, manifests, known if workload_kinds else ())
-    found: dict[ObjectRef, Mapping[str, Any]] = {}
+    matches: dict[ObjectRef, Mapping[str, Any]] = {}
     near: list[str] = []
     namesakes: list[str] = []
     for manifest in manifests:
@@ -362,26 +362,26 @@ def find_subject(
             and wanted in (None, ref.kind)
             and namespace in (None, ref.namespace or "default")
         ):
-            found[ref] = manifest
+            matches[ref] = manifest
         elif wanted in (None, ref.kind) or ref.name == rest:
             called = f"{ref.kind.lower()}/{ref.name}" + (f" -n {ref.namespace}" if ref.namespace else "")
             (near if wanted in (None, ref.kind) else namesakes).append(called)
-    if not found:
+    if not matches:
         where = f" in namespace {namespace}" if namespace else ""
-        there = near or namesakes
+        existing = near or namesakes
         raise _unknown(
             name,
             f"there is no {name}{where}",
-            f"there are: {_listed(there)}" if there else "nothing of these kinds is there",
+            f"there are: {_listed(existing)}" if existing else "nothing of these kinds is there",
         )
-    found = {ref: manifest for ref, manifest in found.items() if ref.name == rest} or found
+    matches = {ref: manifest for ref, manifest in matches.items() if ref.name == rest} or matches
     if home and namespace is None:
-        found = {ref: each for ref, each in found.items() if ref.stored.namespace == home} or found
-    order = sorted(found, key=lambda ref: (known.index(ref.kind), ref.namespace))
-    if len({(ref.namespace, ref.name) for ref in found}) > 1 or (wanted is None and len(found) > 1):
-        told = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
-        raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(told)}")
-    return replace(order[0], part=part), found[order[0]]
+        matches = {ref: each for ref, each in matches.items() if ref.stored.namespace == home} or matches
+    order = sorted(matches, key=lambda ref: (known.index(ref.kind), ref.namespace))
+    if len({(ref.namespace, ref.name) for ref in matches}) > 1 or (wanted is None and len(matches) > 1):
+        questions = [f"{ref.kind.lower()}/{ref.name} -n {ref.namespace or 'default'}" for ref in order]
+        raise _unknown(name, f"{name} is there several times", f"write one of: {_listed(questions)}")
+    return replace(order[0], part=part), matches[order[0]]
 
 
 def _of_no_kind(

@@ -59,8 +59,8 @@ class Names:
         names = cls()
         for each in devices:
             for written, attribute in (each.device.attributes or {}).items():
-                found = scalar_value(attribute)
-                names._add(each, "attributes", written, found[0] if found else "list")
+                value = scalar_value(attribute)
+                names._add(each, "attributes", written, value[0] if value else "list")
             for written in each.device.capacity or ():
                 names._add(each, "capacity", written, "quantity")
         return names

@@ -1,4 +1,4 @@
-"""What Kubernetes does, by minor, and nothing else: no GPU, no secret, no price, nothing that we offer.
+"""The rules of Kubernetes, by minor. Nothing here knows of GPUs, secrets, prices or our components.
 
     api        records of resource.k8s.io and of pods, quantities, names, versions and their conversion, feature gates
     cel        parser and checker of expressions, their cost, and one interpreter

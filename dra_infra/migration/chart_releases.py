@@ -99,10 +99,10 @@ def _charts() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def _installers() -> Mapping[tuple[str, str | None], Sequence[Mapping[str, Any]]]:
     """What installs charts, by API group and kind; a file that is no object has none."""
-    found: dict[tuple[str, str | None], list[Mapping[str, Any]]] = {}
+    by_kind: dict[tuple[str, str | None], list[Mapping[str, Any]]] = {}
     for row in read_data("migrated_charts.yaml")["installers"]:
-        found.setdefault((row.get("group", ""), row.get("kind")), []).append(row)
-    return found
+        by_kind.setdefault((row.get("group", ""), row.get("kind")), []).append(row)
+    return by_kind
 
 
 def find_installations(manifest: Mapping[str, Any]) -> Iterator[Installation]:

@@ -31,8 +31,14 @@ def merge_repeated(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 _CAUSES: Final = frozenset(
     {
-        *("class-not-known", "namespace-not-known", "field-dropped", "field-ignored"),
-        *("version-not-served", "unknown-version", "attribute-other-release", "compute-domain-nodes"),
+        "attribute-other-release",
+        "class-not-known",
+        "compute-domain-nodes",
+        "field-dropped",
+        "field-ignored",
+        "namespace-not-known",
+        "unknown-version",
+        "version-not-served",
     }
 )
 """Codes whose message names the cause: a missing class or namespace, a gate, a release, or a version of the API."""

@@ -203,13 +203,13 @@ class SecretMask:
         return self._remembered(text) if len(text) <= _SHORT else self._find(text)
 
     def _find(self, text: str) -> Sequence[Span]:
-        found = [*_load_finder()(text)]
+        spans = [*_load_finder()(text)]
         if self._known is not None:
-            found += (match.span() for match in self._known.finditer(text))
+            spans += (match.span() for match in self._known.finditer(text))
         if self._detect is not None:
-            found += self._detect(text)
+            spans += self._detect(text)
         merged: list[Span] = []
-        for start, end in sorted(found):
+        for start, end in sorted(spans):
             if merged and start <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
             elif start < end:
@@ -344,8 +344,10 @@ def _no_name(_name: str, _value: str) -> bool:
 @cache
 def _load_finder() -> Callable[[str], Iterator[Span]]:
     """Load the patterns of what is written as a secret, which a run that reports no text does without: they take 10 ms."""
-    found: Callable[[str], Iterator[Span]] = import_module("dra_infra.output.secret_shapes").find_written
-    return found
+    find_written: Callable[[str], Iterator[Span]] = import_module(
+        "dra_infra.output.secret_shapes"
+    ).find_written
+    return find_written
 
 
 def _beside_markers(text: str, spans: Iterable[Span]) -> Iterator[Span]:

@@ -230,14 +230,14 @@ class FreeFleet:
         first: dict[tuple[Hashable, ...], int] = {}
         for node in self.answer(plan).candidates:
             first.setdefault(self._kind(plan, node), node)
-        found: tuple[str, ...] = ()
+        needed: tuple[str, ...] = ()
         for node in first.values():
             demands = _demands(plan.at(self.cluster.offered[node]))
             bugs = self.cluster.find_bugs(node, demands, self._in_use.state)
             if not bugs:
                 return ()
-            found = found or bugs
-        return found
+            needed = needed or bugs
+        return needed
 
     def refusals(self, plan: PodPlan) -> list[str]:
         """Per node why the node filters refuse the pod, empty where they do not."""

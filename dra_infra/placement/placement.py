@@ -28,7 +28,7 @@ class DeviceChoice:
         driver: Driver of the device.
         pool: Pool of the device.
         device: Name of the device in its pool.
-        admin: Whether it is for admin access, which takes it from nobody.
+        admin: Whether it is for admin access, which leaves the device to others.
         share: Whether others can have shares of it beside this one.
         consumed: What a share takes, capacity and amount, by name.
     """

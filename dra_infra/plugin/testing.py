@@ -169,8 +169,8 @@ class PluginNode:
         ids = self.plugin.prepare(claim)
         names = {each.rpartition("=")[2] for each in ids}
         specs = [json.loads(each.read_text()) for each in sorted(self.cdi.glob("*.json"))]
-        found = [each for spec in specs for each in spec["devices"] if each["name"] in names]
-        return [each["containerEdits"] for each in found]
+        devices = [each for spec in specs for each in spec["devices"] if each["name"] in names]
+        return [each["containerEdits"] for each in devices]
 
     def kill_at(self, step: int, call: Callable[[], object]) -> bool:
         """Make a call, and kill the process at one of its steps; returns whether the call has so many."""
@@ -296,6 +296,7 @@ class _Check:
         try:
             return call()
         except Exception as error:
+            # What others wrote may raise anything. It fails their test, with the step at which it happened.
             raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
 
     def _fail(self, where: str, message: str) -> NoReturn:

@@ -99,6 +99,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         changed, remedied = remedies(before, self._target(), codes)
         if not remedied:
             return response
+        meanings = policies()
         inputs = struct_pb2.Struct()
         inputs.CopyFrom(request.properties)
         inputs.update({name: changed[name] for name in changed if changed[name] != before.get(name)})
@@ -107,7 +108,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 policyName=code,
                 policyPackName=PACK,
                 policyPackVersion=VERSION,
-                description=policies()[code],
+                description=meanings[code],
                 properties=inputs,
             )
         return response
@@ -123,6 +124,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.AnalyzeResponse:
         """Report every problem of the stack, at the resource that it is about."""
         mask = self._mask()
+        meanings = policies()
         response = analyzer_pb2.AnalyzeResponse()
         for problem, urn in self._judge([each.urn for each in request.resources]):
             policy = problem.code if urn is not None else SETTINGS
@@ -133,7 +135,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 policyName=policy,
                 policyPackName=PACK,
                 policyPackVersion=VERSION,
-                description=policies().get(policy, policy),
+                description=meanings.get(policy, policy),
                 message=str(mask.problem(problem)),
                 urn=urn or "",
                 enforcementLevel=_LEVELS[level],
@@ -184,7 +186,7 @@ def _with_whole_path(problem: Problem) -> Problem:
 def _urn_of(problem: Problem, names: Mapping[str, str]) -> str:
     """Return the URN of the object that a path begins with; empty where it is about none."""
     ends = ("", ".", "[", "/", " ")
-    found = [
+    names_in_path = [
         name for name in names if problem.path.startswith(name) and problem.path[len(name) :][:1] in ends
     ]
-    return names[max(found, key=len)] if found else ""
+    return names[max(names_in_path, key=len)] if names_in_path else ""

@@ -12,13 +12,13 @@ from dra_infra.advice.objects import check_object
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import holds_placeholder
 from dra_infra.migration.old_dra.conversion import migrate_old_dra
+from dra_infra.review.property_paths import parse_path
 from dra_infra.target import ClusterTarget
 
 Manifest = dict[str, Any]
 
 _READ: Final = "cel-unguarded-read"
 _GUARDED: Final = re.compile(r"write (?P<clause>.*?(?P<guard>has\([^()]+\)) && .*)", re.DOTALL)
-_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _MOST: Final = 64
 """Changes of one object; each takes a check."""
 
@@ -106,9 +106,7 @@ def _migrate(manifest: Mapping[str, Any], _problem: Problem) -> Manifest | None:
 def _changed(manifest: Mapping[str, Any], path: str, change: Callable[[object], object]) -> Manifest | None:
     """Return a copy with another value at a path; None where the path leads to nothing or the change is not possible."""
     copied: Manifest = copy.deepcopy(dict(manifest))
-    *above, last = (
-        int(number) if number else name for name, number in (each.groups() for each in _STEP.finditer(path))
-    )
+    *above, last = parse_path(path) or ("",)
     holder: Any = copied
     try:
         for step in above:

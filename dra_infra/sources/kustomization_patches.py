@@ -34,5 +34,5 @@ def patches_in(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
 
 
 def _list(manifest: Mapping[str, Any], name: str) -> list[Any]:
-    found = manifest.get(name)
-    return found if isinstance(found, list) else []
+    items = manifest.get(name)
+    return items if isinstance(items, list) else []

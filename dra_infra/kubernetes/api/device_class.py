@@ -66,7 +66,7 @@ class DeviceClassConfiguration(Record):
 
 
 class DeviceClassSpec(Record):
-    """Selectors, all of which must be true, and configs of a class. Unlike a claim's, this spec is mutable."""
+    """Selectors and configs of a class. A device must pass every selector. Unlike a claim's, this spec is mutable."""
 
     selectors: list[DeviceSelector] | None = None
     config: list[DeviceClassConfiguration] | None = None

@@ -68,7 +68,7 @@ def as_placeholder(value: str, text: str) -> str:
 
 
 UNKNOWN: Final = Placeholder("[unknown]")
-"""Stands in manifests for a value of which nothing is known."""
+"""Stands in a manifest for a value that is not known."""
 
 
 def is_placeholder(value: Any) -> bool:

@@ -139,7 +139,7 @@ class DerivedAttribute(Record):
 
 
 class ExactDeviceRequest(Record):
-    """Devices of one class, all of which must pass every selector. A `count` of 0 is one that was left out."""
+    """Devices of one class. Each must pass every selector. A `count` of 0 means that none was written."""
 
     WRITTEN_EMPTY = ("device_class_name",)
 

@@ -126,7 +126,7 @@ _WANTED: Final = frozenset(
 
 
 def claim_devices(spec: Any) -> Iterator[tuple[str, int]]:
-    """How many devices of which class a claim counts for."""
+    """Yield each class that a claim counts for, with the number of devices."""
     devices = mapping(mapping(spec).get("devices"))
     for request in mappings(devices.get("requests")):
         largest: dict[str, int] = {}

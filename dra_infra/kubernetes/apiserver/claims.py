@@ -181,7 +181,7 @@ def _check_mode(leaf: ExactDeviceRequest | DeviceSubRequest, path: str) -> Itera
 def check_toleration(
     toleration: DeviceToleration, path: str, release: Release, *, generated: bool = False
 ) -> Iterator[FieldError]:
-    """Check a toleration, of which the *generated* rules do not look at the value."""
+    """Check a toleration; with *generated*, its value is not checked."""
     noun, unit = label_wording(release)
     covered = not generated
     if toleration.key:

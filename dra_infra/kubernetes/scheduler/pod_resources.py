@@ -104,7 +104,7 @@ def node_amounts(allocatable: Mapping[str, str]) -> Amounts:
 
 
 def find_shortage(requests: Amounts, free: Amounts, by_devices: Collection[str] = ()) -> str:
-    """The first resource of which the node has too little, empty when the pod fits.
+    """Return the first resource that the node has too little of; empty when the pod fits.
 
     Args:
         requests: What the pod takes.
@@ -115,7 +115,7 @@ def find_shortage(requests: Amounts, free: Amounts, by_devices: Collection[str] 
 
 
 def find_shortages(requests: Amounts, free: Amounts, by_devices: Collection[str] = ()) -> Iterator[str]:
-    """All resources of which the node has too little, in order; takes the arguments of `find_shortage`."""
+    """Yield all resources that the node has too little of, in order; takes the arguments of `find_shortage`."""
     if free.get("pods", 0) < 1:
         yield "pods"
     for name, amount in requests.items():

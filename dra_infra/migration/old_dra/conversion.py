@@ -161,7 +161,7 @@ class _Migration:
             self._hold_class(item, used)
 
     def _is_undecided(self, item: Item) -> bool:
-        """Check that somebody has to decide about an object, as far as its own remarks tell."""
+        """Check whether the user has to decide about an object, by its own remarks alone."""
         return self._is_kept_claim(item) or _lacks_parent(item)
 
     def _is_kept_claim(self, item: Item) -> bool:

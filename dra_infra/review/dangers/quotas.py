@@ -130,8 +130,8 @@ class _Counter:
         if demand is None:
             return use
         namespace, classes = pods.owner.namespace, self._objects.classes
-        asked = ExtendedClaim(demand, namespace, classes, has_claims=bool(pods.claims)).spec_for({})
-        return use + count_extended_claim(asked, self._extended, use) if asked else use
+        spec = ExtendedClaim(demand, namespace, classes, has_claims=bool(pods.claims)).spec_for({})
+        return use + count_extended_claim(spec, self._extended, use) if spec else use
 
 
 def find_uncounted(compared: Comparison) -> Iterator[NotSeen]:
@@ -195,13 +195,17 @@ def _find_answer(
         and each.ref.kind == "ResourceClaim"
         and (each.ref.namespace or "default") == (quota.namespace or "default")
     ]
-    asked = [count.count_claim(each.manifest.get("spec")) for each in new]
-    if not new or asked.count(asked[0]) < len(new) or any(each.ref == quota for each in compared.changes):
+    requests = [count.count_claim(each.manifest.get("spec")) for each in new]
+    if (
+        not new
+        or requests.count(requests[0]) < len(new)
+        or any(each.ref == quota for each in compared.changes)
+    ):
         return ""
-    if any(after[key] - before[key] != amount * len(new) for key, amount in asked[0].items()):
+    if any(after[key] - before[key] != amount * len(new) for key, amount in requests[0].items()):
         return ""
     used = before + foreign
-    for number, requested in enumerate(asked, 1):
+    for number, requested in enumerate(requests, 1):
         if refusal := describe_refusal(quota.name, limits, requested, used):
             names = join_words((str(each.ref) for each in new), most=4)
             which = names if len(new) == 1 else f"number {number} of {names} to come"

@@ -174,13 +174,13 @@ class _Match(Constraint):
         )
 
     def _add_values(self, attribute: DeviceAttribute) -> bool:
-        found = attribute_values(attribute)
-        if found is None:
+        values = attribute_values(attribute)
+        if values is None:
             return False
         if self._count == 0:
-            self._common = [found]
+            self._common = [values]
             return True
-        narrowed = common(self._common[-1], found)
+        narrowed = common(self._common[-1], values)
         if narrowed is None:
             return False
         if self._forgets:
@@ -221,9 +221,9 @@ class _Distinct(Constraint):
 
     def _is_new(self, attribute: DeviceAttribute, published: Published) -> bool:
         if self._is_listing:
-            found = attribute_values(attribute)
-            return found is not None and not any(
-                (known := attribute_values(kept)) is not None and common(found, known) is not None
+            values = attribute_values(attribute)
+            return values is not None and not any(
+                (known := attribute_values(kept)) is not None and common(values, known) is not None
                 for kept, _ in self._kept.values()
             )
         value = scalar_value(attribute)

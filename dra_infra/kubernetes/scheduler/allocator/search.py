@@ -230,9 +230,9 @@ class Search:
         if key.claim >= len(self._claims):
             return Found.YES
         if key.request >= len(self._claims[key.claim].spec.devices.requests or ()):
-            found = self._allocate(RequestKey(key.claim + 1, 0), 0, is_entry=False, start=0)
+            later = self._allocate(RequestKey(key.claim + 1, 0), 0, is_entry=False, start=0)
             # The claim after this one may need fewer devices once this one has others.
-            return Found.NO if found is Found.TOO_MANY else found
+            return Found.NO if later is Found.TOO_MANY else later
         wanted = self.wanted[key]
         if wanted.parent and not is_entry:
             return self._allocate_first_available(key, number)
