@@ -65,6 +65,12 @@ def placement() -> Sequence[Candidate]:
     ]
 
 
+def sizes_of_cpu() -> Sequence[Candidate]:
+    """500 workloads of 80 sizes of CPU on 2,000 nodes of 8 GPUs, with loading of the fleet."""
+    command = [sys.executable, str(PROGRAMS / "placement.py"), "500", "2000", "8", "alike", "80"]
+    return [Candidate(name="8 claims, nodes alike to them", command=command, goal=5.0)]
+
+
 def all_at_once() -> Sequence[Candidate]:
     """The verdict on all workloads at once, of ten pods each with one to four GPUs or none, beside filling as many nodes with pods."""
     candidates = []
@@ -314,6 +320,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "start": start_of_the_command,
     "demo": the_demo,
     "placement": placement,
+    "sizes-of-cpu": sizes_of_cpu,
     "joint-verdict": all_at_once,
     "selectors": selectors,
     "warm-selectors": warm_selectors,
@@ -422,5 +429,5 @@ def _plugin(
 
 
 def _placement(name: str, claims: str, nodes: str) -> Candidate:
-    command = [sys.executable, str(PROGRAMS / "placement.py"), NUMBER, "500", claims, nodes]
+    command = [sys.executable, str(PROGRAMS / "placement.py"), NUMBER, "500", claims, nodes, "1"]
     return Candidate(name=name, command=command)

@@ -1,6 +1,7 @@
-"""N Deployments of two pods on M nodes of eight GPUs, with D different claims: N, M, D, then `alike` or `unlike`.
+"""N Deployments of two pods on M nodes of eight GPUs, with D different claims: N, M, D, then `alike` or `unlike`, then S.
 
 `unlike` reads the UUID, so that no two nodes are the same to a claim and each one is searched.
+S is how many sizes of CPU the pods request: each size is a search of its own for room.
 """
 
 import sys
@@ -11,6 +12,7 @@ from dra_infra.placement.scheduling import place
 
 workloads, nodes, claims = map(int, sys.argv[1:4])
 unlike = sys.argv[4] == "unlike"
+sizes = int(sys.argv[5])
 
 
 def exactly(index: int) -> dict:
@@ -40,7 +42,16 @@ objects += [
             "template": {
                 "spec": {
                     "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": f"t{index % claims}"}],
-                    "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+                    "containers": [
+                        {
+                            "name": "c",
+                            "image": "i",
+                            "resources": {
+                                "requests": {"cpu": f"{100 + index % sizes * 50}m"},
+                                "claims": [{"name": "gpu"}],
+                            },
+                        }
+                    ],
                 }
             },
         },

@@ -225,13 +225,15 @@ class FreeFleet:
     def find_bugs(self, plan: PodPlan) -> tuple[str, ...]:
         """Return the bugs of the minor, in words, without which no node would take a pod that fits; none for one that fits without them.
 
-        Which bugs these are is asked of the first node.
+        The bugs are those of the first node. The search ends at the first node that needs none, which is nearly always the first.
         """
-        first: dict[tuple[Hashable, ...], int] = {}
-        for node in self.answer(plan).candidates:
-            first.setdefault(self._kind(plan, node), node)
         needed: tuple[str, ...] = ()
-        for node in first.values():
+        asked: set[tuple[Hashable, ...]] = set()
+        for node in self.answer(plan).candidates:
+            kind = self._kind(plan, node)
+            if kind in asked:
+                continue
+            asked.add(kind)
             demands = _demands(plan.at(self.cluster.offered[node]))
             bugs = self.cluster.find_bugs(node, demands, self._in_use.state)
             if not bugs:
