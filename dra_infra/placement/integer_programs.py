@@ -24,9 +24,7 @@ from dra_infra.placement.fillings import TOO_MANY_STATES, EqualPods, Filling, No
 
 SECONDS: Final = 10.0
 """Seconds for one integer program."""
-NO_SOLVER: Final = (
-    "neither counting nor the orders that were tried decide it: pip install 'dra-infra[solver]' does"
-)
+NO_SOLVER: Final = "counting and the orders that were tried do not decide it; the solver HiGHS does: pip install 'highspy>=1.11,<1.16'"
 _EPSILON: Final = 1e-6
 _DENOMINATOR: Final = 1_000
 """Weights of proofs are rounded to fractions of at most this."""

@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from dra_infra.placement.integer_programs import NO_SOLVER
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -32,6 +34,12 @@ def test_the_node_plugin_runs_with_the_releases_that_everything_else_runs_with()
 
     plugin, dev = pins("plugin.txt"), pins("dev.txt")
     assert plugin == {name: dev.get(name) for name in plugin}
+
+
+def test_a_verdict_without_the_solver_names_the_release_of_the_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (solver,) = project["optional-dependencies"]["solver"]
+    assert f"pip install '{solver}'" in NO_SOLVER
 
 
 def test_every_pin_carries_hashes_and_no_address():

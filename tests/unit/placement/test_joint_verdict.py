@@ -323,7 +323,7 @@ def test_without_the_solver_what_counting_leaves_open_is_not_decided_and_says_wh
     monkeypatch.setattr("dra_infra.placement.joint_verdict.has_solver", lambda: False)
     joint = sizes(build, 3, w5=1, w4=1, w3=3, w2=3)
     assert joint.verdict == "not-decided"
-    assert "pip install 'dra-infra[solver]'" in joint.reasons[0]
+    assert "pip install 'highspy>=1.11,<1.16'" in joint.reasons[0]
     assert sizes(build, 2, w1=2, w8=1).verdict == "depends-on-order"
     # The pods that wait in the first order come first in the next.
     assert sizes(build, 4, w3=4, w5=4).verdict == "depends-on-order"
