@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -206,15 +207,36 @@ class Order:
         }
 
     def __str__(self) -> str:
-        shown = [str(each) for each in self.arrivals[:_SHOWN]]
-        if len(self.arrivals) > _SHOWN:
-            shown.append(count_of(len(self.arrivals) - _SHOWN, "more arrival"))
+        runs = [tuple(run) for _, run in groupby(self.arrivals, lambda arrival: arrival.owner)]
+        lines = [line for run in runs for line in _describe_run(run)]
+        shown = lines[:_SHOWN]
+        if len(lines) > _SHOWN:
+            shown.append(count_of(len(lines) - _SHOWN, "more arrival"))
         waiting = [f"{number:,} x {owner}" for owner, number in self.pending[:_SHOWN]]
         if len(self.pending) > _SHOWN:
             waiting.append(count_of(len(self.pending) - _SHOWN, "more workload"))
         return "; ".join(
             [", ".join(shown) or "nothing", *([f"pending: {', '.join(waiting)}"] if waiting else [])]
         )
+
+
+_FOLDED_FROM: Final = 3
+"""Nodes in a row that get pods of one workload, from which a text counts them instead of naming them."""
+
+
+def _describe_run(run: Sequence[Arrivals]) -> list[str]:
+    """Describe arrivals of one workload that follow each other: `700 x Deployment ml/inference, one on each of 700 nodes`."""
+    if len(run) < _FOLDED_FROM:
+        return [str(arrival) for arrival in run]
+    pods_by_node: Counter[str] = Counter()
+    for arrival in run:
+        pods_by_node[arrival.node] += arrival.pods
+    least, most = min(pods_by_node.values()), max(pods_by_node.values())
+    if least < most:
+        number = f"{least:,} to {most:,}"
+    else:
+        number = "one" if most == 1 else f"{most:,}"
+    return [f"{pods_by_node.total():,} x {run[0].owner}, {number} on each of {len(pods_by_node):,} nodes"]
 
 
 _SHOWN: Final = 6

@@ -58,6 +58,38 @@ def fold_unchanged(review: Review) -> tuple[tuple[WorkloadReview, ...], tuple[Fo
     return shown, fold(each.owner for each in review.workloads if each.owner not in names)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EqualWorkloads:
+    """Workloads of one namespace with the same answer before and after; at least one."""
+
+    workloads: tuple[WorkloadReview, ...]
+
+    @property
+    def first(self) -> WorkloadReview:
+        """The one whose answer stands for all."""
+        return self.workloads[0]
+
+    def __str__(self) -> str:
+        number = count_of(len(self.workloads), "workload")
+        namespace = self.first.owner.namespace
+        return f"{number} of {namespace}" if namespace else f"{number} without a namespace"
+
+
+def group_equal(workloads: Iterable[WorkloadReview]) -> tuple[EqualWorkloads, ...]:
+    """Group workloads whose rows differ only in the name; each group stands where its first workload stood."""
+    groups: dict[tuple[object, ...], list[WorkloadReview]] = {}
+    for workload in workloads:
+        answer = (
+            workload.trend,
+            workload.fits,
+            workload.summary,
+            workload.previous,
+            tuple(map(str, workload.reasons)),
+        )
+        groups.setdefault((workload.owner.namespace, *answer), []).append(workload)
+    return tuple(EqualWorkloads(workloads=tuple(group)) for group in groups.values())
+
+
 def tell_other_reasons(reasons: Sequence[Reason]) -> str:
     """All reasons but the first in one line, without their details; empty where there are none.
 

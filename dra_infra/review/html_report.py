@@ -20,13 +20,13 @@ from markupsafe import Markup
 from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, shorten
-from dra_infra.placement.texts import describe_all_at_once
+from dra_infra.placement.texts import JOINT_MARKS, describe_all_at_once, describe_joint
 from dra_infra.review.changes import Change
 from dra_infra.review.diff import Hunk
 from dra_infra.review.engine_steps import WORDS
 from dra_infra.review.fleet_colors import OTHER, letter_of
 from dra_infra.review.fleet_map import draw_fleet
-from dra_infra.review.folding import Folded, fold_unchanged
+from dra_infra.review.folding import Folded, fold_unchanged, group_equal
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS
@@ -154,9 +154,9 @@ def render_html(review: Review) -> str:
         .render(
             review=review,
             rooms=review.rooms,
-            workloads=shown,
+            workloads=group_equal(shown),
             unchanged=tuple(_list_unchanged(review, folded)),
-            joint=[*describe_all_at_once(review.joint, None)],
+            joint=list(describe_joint(review.joint)) if review.joint else [],
             at_most=[*describe_all_at_once(None, review.joint_at_most)],
             colors_by_name=dict(zip(map(str, owners), fleet_map.colors.of, strict=True)) if fleet_map else {},
             fleet_map=fleet_map,
@@ -173,6 +173,7 @@ def render_html(review: Review) -> str:
             script=Markup(script),  # noqa: S704  (our own file)
             digest=digest,
             marks=MARKS,
+            joint_marks=JOINT_MARKS,
             signs=SIGNS,
             other=OTHER,
             engine_words=WORDS,

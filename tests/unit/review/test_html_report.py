@@ -159,7 +159,8 @@ def test_long_names_are_cut_and_say_so(make):
 def test_many_findings_and_workloads_are_folded(make):
     problems = tuple(Problem(path=f"p{index}", code="x", message="m") for index in range(60))
     placed = make.place(
-        make.fleet(make.node("n")), *(("Job", f"j{index}", 1, 1, "H100 80GB HBM3") for index in range(130))
+        make.fleet(make.node("n", gpus=130)),
+        *(("Job", f"j{index}", 1 + index, 1, "H100 80GB HBM3") for index in range(130)),
     )
     text = render_html(
         review(make.program(), make.program(problems=problems), base_label="main", after=placed)
@@ -172,6 +173,32 @@ def test_many_findings_and_workloads_are_folded(make):
     assert "<summary>950 more problems</summary>" in text
     assert "The JSON report has 500 more problems." in text
     assert ("p0499" in text, "p0500" in text) == (True, False)
+
+
+def test_workloads_with_equal_rows_share_one_that_opens_to_their_names(make):
+    wishes = [("Job", f"j{index:02}", 1, 1, "H100 80GB HBM3") for index in range(45)]
+    placed = make.place(make.fleet(make.node("n", gpus=64)), *wishes, ("Job", "two", 2, 1, "H100 80GB HBM3"))
+    text = render_html(review(make.program(), make.program(), base_label="main", after=placed))
+    section = text[text.index('<h2 id="placement">') : text.index('<h2 id="map">')]
+    rows = re.findall(r'<tr role="row" class="new">(.*?)</tr>', section, re.DOTALL)
+    assert len(rows) == 2
+    assert "<summary>45 workloads of ml</summary>" in rows[0]
+    assert rows[0].count("<li>") == 45
+    assert ">ml/two<" in rows[1]
+
+
+def test_the_verdict_on_all_workloads_together_comes_first_with_its_mark(make):
+    problem = Problem(path="p", code="x", message="m")
+    wishes = [("Job", name, 1, 1, "H100 80GB HBM3") for name in ("a", "b")]
+    placed = make.place(make.fleet(make.node("n")), *wishes)
+    page = render_html(
+        review(make.program(), make.program(problems=(problem,)), base_label="main", after=placed)
+    )
+    assert page.index('<h2 id="together">') < page.index('<h2 id="problems">')
+    verdict = page[page.index('<p class="verdict always">') :].partition("</p>")[0]
+    assert "✓" in verdict
+    assert verdict.endswith("fit in every order of arrival")
+    assert '<a href="#together">' in page
 
 
 def test_workloads_that_fit_as_before_are_folded_by_namespace_with_where_they_go(make, monkeypatch):
