@@ -232,10 +232,9 @@ def _describe_run(run: Sequence[Arrivals]) -> list[str]:
     for arrival in run:
         pods_by_node[arrival.node] += arrival.pods
     least, most = min(pods_by_node.values()), max(pods_by_node.values())
+    number = f"{most:,}" if most > 1 else "one"
     if least < most:
-        number = f"{least:,} to {most:,}"
-    else:
-        number = "one" if most == 1 else f"{most:,}"
+        number = f"{least:,} to {number}"
     return [f"{pods_by_node.total():,} x {run[0].owner}, {number} on each of {len(pods_by_node):,} nodes"]
 
 
