@@ -15,17 +15,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program import confinement, home_folder, namespaces, python_start, sandbox, supervisor
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
+from dra_infra.program.pipe_reader import PipeReader
 from dra_infra.program.program_json import (
     MAX_BYTES,
     problems_to_json,
@@ -119,34 +119,48 @@ class RunningSynth:
             "everything": allowance.everything,
             "environment": str(environment) if environment else None,
         }
-        answer, given = os.pipe()
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, *python_start.FLAGS, "-c", _START, str(given)),
-                *(sys.prefix, sys.exec_prefix, *python_start.trusted_path(inside)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=[given],
-            env=variables,
-            # A group of its own, so that a signal to ours leaves the end to us.
-            start_new_session=True,
-        )
-        os.close(given)
         self._output = bytearray()
         self._answer = bytearray()
-        self._readers = [
-            threading.Thread(target=self._read_output, daemon=True),
-            threading.Thread(target=self._read_answer, args=(answer,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
-        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
-        with contextlib.suppress(BrokenPipeError):
-            # Stays open: its end tells the supervisor that this process has ended.
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
+        self._readers: list[PipeReader] = []  # That of the answer comes first.
+        try:
+            self._process = self._start(variables, python_start.trusted_path(inside))
+        except BaseException:
+            self._read_to_end()
+            home_folder.remove(self._home)
+            raise
+        try:
+            assert self._process.stdout is not None  # noqa: S101  (it was asked for)
+            self._readers.append(PipeReader(self._process.stdout, self._read_output))
+            assert self._process.stdin is not None  # noqa: S101  (it was asked for)
+            with contextlib.suppress(BrokenPipeError):
+                # Stays open: its end tells the supervisor that this process has ended.
+                self._process.stdin.write(json.dumps(request).encode() + b"\n")
+                self._process.stdin.flush()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, variables: Mapping[str, str], path: Iterable[str]) -> subprocess.Popen[bytes]:
+        """Start the process, and what reads its answer."""
+        answer, given = os.pipe()
+        try:
+            self._readers.append(PipeReader(os.fdopen(answer, "rb", buffering=0), self._read_answer))
+            return subprocess.Popen(
+                [
+                    *(sys.executable, *python_start.FLAGS, "-c", _START, str(given)),
+                    *(sys.prefix, sys.exec_prefix, *path),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[given],
+                env=variables,
+                # A group of its own, so that a signal to ours leaves the end to us.
+                start_new_session=True,
+            )
+        finally:
+            # The reader ends with it, where nobody else has it.
+            os.close(given)
 
     def result(self) -> Program:
         """The program that the run gave.
@@ -171,14 +185,17 @@ class RunningSynth:
         try:
             self._process.wait(timeout=self._timeout + _GRACE + 2 * supervisor.ENDING)
         except subprocess.TimeoutExpired:
+            # What it printed is at its end when it has ended.
+            self._end()
             raise self._died(*_ENDED[supervisor.TOO_LONG]) from None
-        # All that had the pipe are gone, so it is at its end.
-        self._join()
+        is_whole = self._read_to_end()
         _, _, answer = self._answer.partition(b"\n")
         if ended := _ENDED.get(self._process.returncode):
             raise self._died(*ended)
         if not answer or self._process.returncode:
             raise self._died("program-died", f"its process ended with {self._process.returncode}")
+        if not is_whole:
+            raise self._died("program-died", "what it started keeps the pipe of its answer open")
         return program_from_json(bytes(answer), path=str(self._directory))
 
     @property
@@ -189,18 +206,8 @@ class RunningSynth:
 
     def stop(self) -> tuple[Problem, ...]:
         """End the process and all that it started, and remove its files. Return what says that files are left, if any."""
-        if self._process.poll() is None:
-            # The supervisor ends what the program started, wherever it hides.
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(2 * supervisor.ENDING)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._join()
+        self._end()
+        self._read_to_end()
         # What still runs could go on to write.
         if self._process.returncode != supervisor.LEFT and home_folder.remove(self._home):
             return ()
@@ -212,26 +219,38 @@ class RunningSynth:
         )
         return (problem,)
 
-    def _join(self) -> None:
-        for reader in self._readers:
-            reader.join(_GRACE)
+    def _end(self) -> None:
+        """End the process, and all that it started."""
+        if self._process.poll() is None:
+            # The supervisor ends what the program started, wherever it hides.
+            self._process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(2 * supervisor.ENDING)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdin is not None  # noqa: S101  (it was asked for)
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
 
-    def _read_output(self) -> None:
+    def _read_to_end(self) -> bool:
+        """Wait for the end of both pipes, which comes with that of all processes. Return whether the answer's came."""
+        ended = [reader.wait_for_end() for reader in self._readers]
+        return all(ended[:1])
+
+    def _read_output(self, pipe: IO[bytes]) -> None:
         """Take what the program prints and keep the end of it: one may print more than there is memory."""
-        assert self._process.stdout is not None  # noqa: S101  (it was asked for)
-        with self._process.stdout as pipe:
-            while chunk := os.read(pipe.fileno(), _KEPT_OUTPUT):
-                self._output += chunk
-                del self._output[:-_KEPT_OUTPUT]
+        while chunk := os.read(pipe.fileno(), _KEPT_OUTPUT):
+            self._output += chunk
+            del self._output[:-_KEPT_OUTPUT]
 
-    def _read_answer(self, descriptor: int) -> None:
-        with open(descriptor, "rb", buffering=0) as pipe:
-            while chunk := pipe.read(_KEPT_OUTPUT):
-                # One byte too many is kept, for the reader to refuse.
-                self._answer += chunk[: MAX_BYTES + 2**10 - len(self._answer)]
+    def _read_answer(self, pipe: IO[bytes]) -> None:
+        while chunk := pipe.read(_KEPT_OUTPUT):
+            # One byte too many is kept, for the reader to refuse.
+            self._answer += chunk[: MAX_BYTES + 2**10 - len(self._answer)]
 
     def _died(self, code: str, what: str) -> ProgramError:
-        self._join()
+        self._read_to_end()
         printed = self._output.decode(errors="replace").strip()
         # Hidden before it is cut: half of a secret is no text that could be found.
         text = report_mask(secret_texts(os.environ)).text(printed)[-_SHOWN_OUTPUT:]

@@ -34,6 +34,7 @@ import yaml
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
+from dra_infra.program.pipe_reader import PipeReader
 from dra_infra.program.preview_events import Events, Hide
 from dra_infra.program.project import Project, secret_texts_of
 from dra_infra.program.project_files import read_yaml
@@ -245,9 +246,6 @@ _SETTINGS: Final = {STREAMING: "true", "PULUMI_SKIP_UPDATE_CHECK": "true", "NO_C
 _QUIET: Final = ("--json", "--non-interactive", "--color", "never")
 _SHOWN_ERRORS: Final = 64 * 1024
 
-_LAST_WORDS: Final = 10.0
-"""Seconds to read what is left in the pipes of an engine that ended; a process that it left behind may hold them."""
-
 
 class RunningPreview:
     """A preview that runs; `result` waits for it, `stop` ends it with everything that it started.
@@ -279,7 +277,7 @@ class RunningPreview:
         self._deadline = time.monotonic() + timeout
         self._folder = tempfile.TemporaryDirectory(prefix="dra-infra-preview-")
         self._process: subprocess.Popen[bytes] | None = None
-        self._readers: tuple[threading.Thread, ...] = ()
+        self._readers: tuple[PipeReader, ...] = ()
         # Only an absolute path is the same program in the project's folder.
         found = shutil.which("pulumi")
         if found is None:
@@ -287,12 +285,18 @@ class RunningPreview:
         arguments = [str(Path(found).absolute()), "preview", *_QUIET, "--stack", stack or project.stack]
         arguments += [f"--policy-pack={pack.absolute()}" for pack in policy_packs]
         arguments += ["--refresh"] if refresh else []
-        if config:
-            # `--config` would write the settings into the user's stack file.
-            arguments += ["--config-file", str(self._write_config(project, config))]
-        with contextlib.suppress(OSError):
-            self._process = start(arguments, directory=project.root, environment={**os.environ, **_SETTINGS})
-            self._readers = tuple(self._read(self._process))
+        try:
+            if config:
+                # `--config` would write the settings into the user's stack file.
+                arguments += ["--config-file", str(self._write_config(project, config))]
+            with contextlib.suppress(OSError):
+                self._process = start(
+                    arguments, directory=project.root, environment={**os.environ, **_SETTINGS}
+                )
+                self._readers = self._read(self._process)
+        except BaseException:
+            self.stop()
+            raise
 
     def result(self) -> EnginePreview:
         """The engine's preview; with `failure` when there is none."""
@@ -305,8 +309,7 @@ class RunningPreview:
         """End the engine, its plugins and the program, whatever they are doing; nothing when that is done."""
         if self._process is not None:
             end(self._process)
-            for reader in self._readers:
-                reader.join(_LAST_WORDS)
+            self._read_to_end()
         self._folder.cleanup()
 
     def _result(self) -> EnginePreview:
@@ -317,8 +320,10 @@ class RunningPreview:
             exit_code = process.wait(max(0.1, self._deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             return _failed(timed_out(self._timeout))
-        for reader in self._readers:
-            reader.join(_LAST_WORDS)
+        if not self._read_to_end():
+            # A process that the engine left behind has its pipes.
+            end(process)
+            self._read_to_end()
         errors = [each.text for each in events.messages if each.severity == "error"]
         if not events.result:
             printed = events.clean(b"".join(self._errors).decode(errors="replace"), _SHOWN_ERRORS)
@@ -340,24 +345,23 @@ class RunningPreview:
             left_out=events.left_out,
         )
 
-    def _read(self, process: subprocess.Popen[bytes]) -> list[threading.Thread]:
+    def _read(self, process: subprocess.Popen[bytes]) -> tuple[PipeReader, ...]:
         assert process.stdout is not None  # noqa: S101  (both are pipes)
         assert process.stderr is not None  # noqa: S101
-        stdout, stderr = process.stdout, process.stderr
 
-        def keep_last() -> None:
-            with stderr:
-                while chunk := os.read(stderr.fileno(), _SHOWN_ERRORS):
-                    self._errors = [b"".join([*self._errors, chunk])[-_SHOWN_ERRORS:]]
+        def keep_last(pipe: IO[bytes]) -> None:
+            while chunk := os.read(pipe.fileno(), _SHOWN_ERRORS):
+                self._errors = [b"".join([*self._errors, chunk])[-_SHOWN_ERRORS:]]
 
-        def take_events() -> None:
-            with stdout:
-                read_lines(stdout, self._events.read, self._events.skip)
+        def take_events(pipe: IO[bytes]) -> None:
+            read_lines(pipe, self._events.read, self._events.skip)
 
-        threads = [threading.Thread(target=each, daemon=True) for each in (take_events, keep_last)]
-        for thread in threads:
-            thread.start()
-        return threads
+        return PipeReader(process.stdout, take_events), PipeReader(process.stderr, keep_last)
+
+    def _read_to_end(self) -> bool:
+        """Wait for the end of both pipes, which comes with that of all processes. Return whether it came."""
+        ended = [reader.wait_for_end() for reader in self._readers]
+        return all(ended)
 
     def _write_config(self, project: Project, config: Mapping[str, str]) -> Path:
         file = project.stack_file

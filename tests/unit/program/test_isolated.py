@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,81 @@ def test_a_program_that_kills_its_process_is_told(project):
 def test_a_program_that_floods_its_output_still_ends(project):
     folder = project("print('x' * 10_000_000)\n")
     assert RunningSynth(folder).result().objects == ()
+
+
+@pytest.mark.parametrize(
+    ("program", "read", "codes"),
+    [
+        ("raise ValueError('boom')\n", "_read_answer", ["program-raised"]),
+        ("import os\nos.write(2, b'last words')\nos._exit(7)\n", "_read_output", ["program-died"]),
+    ],
+    ids=["answer", "output"],
+)
+def test_what_arrives_late_is_waited_for(project, monkeypatch, program: str, read: str, codes: list[str]):
+    may_read = threading.Event()
+    original = getattr(RunningSynth, read)
+
+    def late(running: RunningSynth, pipe) -> None:
+        assert may_read.wait(60)
+        original(running, pipe)
+
+    monkeypatch.setattr(RunningSynth, read, late)
+    # There is something to read, so no time is too long.
+    monkeypatch.setattr("dra_infra.program.pipe_reader._QUIET", 0.0)
+    running = RunningSynth(project(program))
+    running._process.wait(60)
+    threading.Timer(0.2, may_read.set).start()
+    with pytest.raises(ProgramError) as error:
+        running.result()
+    assert [each.code for each in error.value.problems] == codes
+    assert read == "_read_answer" or "last words" in error.value.problems[0].hint
+
+
+def descriptors() -> set[str]:
+    """The pipes that this process has."""
+    # The one by which the folder is read is gone by the time.
+    return {str(each.readlink()) for each in [*Path("/proc/self/fd").iterdir()] if each.is_symlink()}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
+@pytest.mark.parametrize("what", ["process", "threads", "request"])
+def test_a_start_that_fails_leaves_neither_a_pipe_nor_a_process_nor_files(
+    project, monkeypatch, tmp_path: Path, what: str
+):
+    folder = project(HEAD)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setattr("dra_infra.program.home_folder.make", lambda: home)
+    before = descriptors()
+    started = []
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *arguments: object, **options: object) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", fail if what == "process" else Watched)
+    if what == "threads":
+        reader = RunningSynth._start
+
+        def start(running: RunningSynth, *arguments):
+            process = reader(running, *arguments)
+            monkeypatch.setattr(threading.Thread, "start", fail)
+            return process
+
+        monkeypatch.setattr(RunningSynth, "_start", start)
+    if what == "request":
+        monkeypatch.setattr("dra_infra.program.isolated.json.dumps", fail)
+    with pytest.raises(RuntimeError):
+        RunningSynth(folder)
+    monkeypatch.undo()
+    assert all(each.poll() is not None for each in started)
+    assert len(started) == (what != "process")
+    assert not {each for each in descriptors() - before if each.startswith("pipe:")}
+    assert not home.exists()
 
 
 BUSY = (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_infra.errors import ProgramError
 from dra_infra.program import preview as preview_process
 from dra_infra.program.preview import RunningPreview, find_failure, read_lines
 from dra_infra.program.project import Project
@@ -144,6 +145,47 @@ def test_without_the_cli_there_is_no_preview(project, monkeypatch, tmp_path):
 
     assert failure is not None
     assert failure.code == "engine-not-found"
+
+
+def test_events_that_are_read_late_are_waited_for(cli, project, monkeypatch):
+    may_read = threading.Event()
+    original = preview_process.read_lines
+
+    def late(*arguments) -> None:
+        assert may_read.wait(60)
+        original(*arguments)
+
+    monkeypatch.setattr(preview_process, "read_lines", late)
+    # There is something to read, so no time is too long.
+    monkeypatch.setattr("dra_infra.program.pipe_reader._QUIET", 0.0)
+    cli(events(SUMMARY))
+    running = RunningPreview(project, hide=str)
+    assert running._process is not None
+    running._process.wait(60)
+    threading.Timer(0.2, may_read.set).start()
+    found = running.result()
+
+    assert (found.failure, found.whole) == (None, True)
+
+
+def test_a_process_that_the_engine_leaves_with_its_output_is_ended(cli, project, monkeypatch):
+    monkeypatch.setattr("dra_infra.program.pipe_reader._QUIET", 0.1)
+    cli(events(SUMMARY) + "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n")
+    found = preview(project)
+
+    assert (found.failure, found.whole) == (None, True)
+
+
+def test_a_stack_file_that_cannot_be_read_leaves_no_folder(cli, project, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    cli(events(SUMMARY))
+    project.stack_file.write_text("a: [")
+    with pytest.raises(ProgramError):
+        preview(project, config={"a": "new"})
+
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_stream_that_breaks_off_is_no_preview(cli, project):
