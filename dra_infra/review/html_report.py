@@ -17,6 +17,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from dra_infra.codes import CODES
 from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.output.escaping import one_line
 from dra_infra.output.wording import count_of, shorten
@@ -168,6 +169,7 @@ def render_html(review: Review) -> str:
             letter_of=letter_of,
             letters={owner: position for position, owner in enumerate(owners)},
             positions=_positions(review),
+            meanings=_find_meanings(review),
             diffs=diffs,
             data=Markup(diffs.data),  # noqa: S704  (JSON in which nothing can end the element)
             script=Markup(script),  # noqa: S704  (our own file)
@@ -183,6 +185,12 @@ def render_html(review: Review) -> str:
             max_node_rows=MAX_NODE_ROWS,
         )
     )
+
+
+def _find_meanings(review: Review) -> Mapping[str, str]:
+    """Return what each code of the page means, in the order of the alphabet; codes of other tools have no meaning here."""
+    codes = {finding.code for finding in (*review.mistakes, *review.dangers, *review.rollouts)}
+    return {code: CODES[code] for code in sorted(codes) if code in CODES}
 
 
 def _list_unchanged(

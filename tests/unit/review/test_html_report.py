@@ -7,6 +7,7 @@ import json
 import random
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dra_infra.codes import CODES
 from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.placement.placement import (
@@ -103,6 +105,15 @@ def test_the_page_loads_nothing(sample):
     assert not re.search(r"\ssrc\s*=|@import|https?://|<link|fetch|XMLHttpRequest|import\(", text)
     assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#hatch"}
     assert "default-src 'none'" in text
+
+
+def test_each_code_links_to_its_meaning_at_the_end_of_the_page(make):
+    problems = tuple(Problem(path="p", code=code, message="m") for code in ("job-replaced", "other-tool"))
+    page = render_html(review(make.program(), make.program(problems=problems), base_label="main"))
+    assert '<a href="#code-job-replaced">job-replaced</a>' in page
+    meaning = page[page.index('<dt id="code-job-replaced">') :].partition("</dd>")[0]
+    assert CODES["job-replaced"] in unescape(meaning)
+    assert '<code class="code">other-tool</code>' in page
 
 
 def test_links_lead_into_the_page(sample):
