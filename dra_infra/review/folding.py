@@ -16,6 +16,9 @@ from dra_infra.review.reviews import Review
 MAX_NAMESPACES: Final = 40
 """Namespaces that have a line of their own; the others are counted in one."""
 
+_MAX_NAMED: Final = 3
+"""Workloads with equal answers that a row of text names."""
+
 _MAX_HEADS: Final = 3
 """Kinds of reasons for nodes that one line tells."""
 
@@ -68,6 +71,16 @@ class EqualWorkloads:
     def first(self) -> WorkloadReview:
         """The one whose answer stands for all."""
         return self.workloads[0]
+
+    @property
+    def named(self) -> tuple[ObjectRef, ...]:
+        """The workloads that a row of text names."""
+        return tuple(workload.owner for workload in self.workloads[:_MAX_NAMED])
+
+    @property
+    def rest(self) -> int:
+        """How many workloads a row of text only counts."""
+        return max(len(self.workloads) - _MAX_NAMED, 0)
 
     def __str__(self) -> str:
         number = count_of(len(self.workloads), "workload")

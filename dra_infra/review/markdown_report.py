@@ -15,9 +15,9 @@ from dra_infra.placement.texts import describe_all_at_once
 from dra_infra.review.changes import Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineOnly, EngineSide
-from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
+from dra_infra.review.folding import EqualWorkloads, fold_unchanged, group_equal, tell, tell_other_reasons
 from dra_infra.review.growth import CostRow
-from dra_infra.review.placements import RoomChange, WorkloadReview
+from dra_infra.review.placements import RoomChange
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
 
@@ -81,7 +81,7 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     page.add_table(
         "workloads",
         "| | Workload | Placement |\n|---|---|---|",
-        [_workload(item, brief=brief) for item in workloads],
+        [_workloads(group, brief=brief) for group in group_equal(workloads)],
     )
     if told := list(describe_all_at_once(review.joint, review.joint_at_most)):
         first, *rest = told
@@ -218,7 +218,8 @@ def _hint(hint: str) -> str:
     return f"<br>_hint:_ {markdown(_short(hint))}" if hint else ""
 
 
-def _workload(workload: WorkloadReview, *, brief: bool) -> str:
+def _workloads(group: EqualWorkloads, *, brief: bool) -> str:
+    workload = group.first
     said = markdown(_short(workload.summary))
     if workload.trend == "gone":
         said = f"gone, before: {said}"
@@ -229,7 +230,9 @@ def _workload(workload: WorkloadReview, *, brief: bool) -> str:
     if not workload.fits and workload.trend != "gone" and not brief:
         others = tell_other_reasons(workload.reasons)
         said += f"<br>_also:_ {markdown(_short(others))}" if others else ""
-    return f"| {_TREND_SIGNS[workload.trend]} | {_code(str(workload.owner))} | {said} |"
+    names = ", ".join(_code(str(owner)) for owner in group.named)
+    names += f" and {group.rest:,} more" if group.rest else ""
+    return f"| {_TREND_SIGNS[workload.trend]} | {names} | {said} |"
 
 
 def _room(room: RoomChange) -> str:

@@ -20,9 +20,9 @@ from dra_infra.placement.texts import describe_all_at_once
 from dra_infra.review.changes import Action, Change
 from dra_infra.review.dangers import Danger
 from dra_infra.review.engine_steps import WORDS, EngineSide
-from dra_infra.review.folding import fold_unchanged, tell, tell_other_reasons
+from dra_infra.review.folding import EqualWorkloads, fold_unchanged, group_equal, tell, tell_other_reasons
 from dra_infra.review.growth import GrowthChange
-from dra_infra.review.placements import RoomChange, Trend, WorkloadReview
+from dra_infra.review.placements import RoomChange, Trend
 from dra_infra.review.reviews import Grade, Review
 
 SIGNS: Final[dict[Action, str]] = {
@@ -145,8 +145,10 @@ def _places(review: Review, *, brief: bool) -> Iterator[RenderableType]:
     workloads, unchanged = fold_unchanged(review)
     if workloads:
         yield ""
-        yield _placements(_choose(workloads), brief=brief)
-        if left := len(workloads) - len(_choose(workloads)):
+        groups = group_equal(workloads)
+        shown = _choose(groups)
+        yield _placements(shown, brief=brief)
+        if left := sum(len(group.workloads) for group in groups[len(shown) :]):
             yield _hanging(f"… {count_of(left, 'more workload')} that changed; the JSON report has them")
     if unchanged and not brief:
         yield ""
@@ -175,18 +177,21 @@ def _costs(growth: GrowthChange) -> Table:
     return table
 
 
-def _choose(workloads: Sequence[WorkloadReview]) -> tuple[WorkloadReview, ...]:
-    """All that fail, and as many others as a terminal gets."""
-    failing = sum(each.trend in _TREND_STYLES for each in workloads)
-    return tuple(workloads[: failing + MAX_WORKLOADS])
+def _choose(groups: Sequence[EqualWorkloads]) -> Sequence[EqualWorkloads]:
+    """Return the rows of all workloads that fail, and of as many others as a terminal gets."""
+    failing = sum(group.first.trend in _TREND_STYLES for group in groups)
+    return groups[: failing + MAX_WORKLOADS]
 
 
-def _placements(workloads: Sequence[WorkloadReview], *, brief: bool) -> Table:
+def _placements(groups: Sequence[EqualWorkloads], *, brief: bool) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=False, ratio=None, max_width=40, overflow="fold")
     table.add_column(overflow="fold")
-    for workload in workloads:
-        name = _text(f"  {workload.owner}", "bold")
+    for group in groups:
+        workload = group.first
+        names = [f"  {owner}" for owner in group.named]
+        names += [f"  and {group.rest:,} more"] if group.rest else []
+        name = Text("\n").join(_text(line, "bold") for line in names)
         now = f"gone, before: {workload.summary}" if workload.trend == "gone" else workload.summary
         table.add_row(name, _text(now, _TREND_STYLES.get(workload.trend, "")))
         if workload.trend == "new":

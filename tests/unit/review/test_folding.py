@@ -60,10 +60,23 @@ def test_the_json_report_has_every_workload(platform):
 def test_more_changed_workloads_than_a_terminal_takes_are_counted(platform):
     one = next(each for each in platform.workloads if each.trend == "new")
     owners = [replace(one.owner, name=f"w{number}") for number in range(70)]
-    many = replace(platform, workloads=tuple(replace(one, owner=owner) for owner in owners))
-    text = render_text(many)
+    workloads = [replace(one, owner=owner, summary=f"on {owner.name}") for owner in owners]
+    text = render_text(replace(platform, workloads=tuple(workloads)))
     assert "… 10 more workloads that changed; the JSON report has them" in text
     assert ("w59" in text, "w60" in text) == (True, False)
+
+
+def test_workloads_with_equal_answers_are_one_row_that_names_three_of_them(platform):
+    one = next(each for each in platform.workloads if each.trend == "new")
+    workloads = tuple(replace(one, owner=replace(one.owner, name=f"w{number:02}")) for number in range(45))
+    kind, space = one.owner.kind, one.owner.namespace
+    names = [f"{kind} {space}/w{number:02}" for number in range(3)]
+    markdown = render_markdown(replace(platform, workloads=workloads))
+    (row,) = [line for line in markdown.splitlines() if line.startswith("|") and "w00" in line]
+    assert f"{', '.join(f'<code>{name}</code>' for name in names)} and 42 more |" in row
+    text = " ".join(render_text(replace(platform, workloads=workloads)).split())
+    assert text.count("w00") == 1
+    assert re.search(r"w01.*w02.*and 42 more", text)
 
 
 def test_one_workload_of_a_namespace_is_named_and_none_may_have_a_namespace():
