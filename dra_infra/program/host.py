@@ -18,6 +18,7 @@ from typing import Any
 
 from pulumi.runtime import rpc
 
+from dra_infra.program.current_modules import compiled_anew, installed_folders
 from dra_infra.program.virtual_environment import add_packages, packages_of
 
 _PACKAGE = __name__.partition(".")[0]
@@ -41,19 +42,20 @@ def hosted(
     arguments = sys.argv
     former = dict(os.environ)
     main = sys.modules["__main__"]
-    installed = _installed_folders()
+    installed = installed_folders()
     started_with = _find_users_modules(installed)
     hidden = _Taken({} if is_own_process else started_with)
     hidden.take()
     importlib.invalidate_caches()
     sys.argv = [str(program)]
     try:
-        if environment and (packages := packages_of(environment)):
-            add_packages(packages)
-        sys.path.insert(0, folder)
-        os.chdir(folder)
-        os.environ.update(variables)
-        yield
+        with compiled_anew():
+            if environment and (packages := packages_of(environment)):
+                add_packages(packages)
+            sys.path.insert(0, folder)
+            os.chdir(folder)
+            os.environ.update(variables)
+            yield
     finally:
         os.chdir(directory)
         sys.argv = arguments
@@ -103,13 +105,6 @@ class _Taken:
 
 def _find_users_modules(installed: tuple[str, ...]) -> dict[str, ModuleType]:
     return {name: each for name, each in sys.modules.items() if _is_of_user(name, each, installed)}
-
-
-def _installed_folders() -> tuple[str, ...]:
-    """Return the folders of Python's library and of packages that are installed for this process."""
-    packages = (each for each in sys.path if each.endswith(("dist-packages", "site-packages")))
-    folders = (os.path.dirname(os.__file__), *packages)  # noqa: PTH120
-    return tuple({each + os.sep for folder in folders for each in (folder, os.path.realpath(folder))})
 
 
 def _is_of_user(name: str, module: ModuleType, installed: tuple[str, ...]) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from dra_infra.errors import Problem, ProgramError
+from dra_infra.program.current_modules import compiled_anew
 
 FLAGS: Final = ("-s", "-P", "-S")
 """No folder of the user's, no current folder, and none of what `site` reads. With variables from `for_start` it is `-I -S`."""
@@ -84,7 +85,8 @@ def add_users_modules() -> None:
     This runs files of the repository, so it is called behind the confinement, or for a program of the user's own.
     """
     sys.path[:0] = [each for each in python_path() if each not in sys.path]
-    site.main()
+    with compiled_anew():
+        site.main()
 
 
 def check_start(inside: Path) -> None:
