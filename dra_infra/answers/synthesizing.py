@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dra_infra.advice.program import check_program
@@ -13,6 +13,7 @@ from dra_infra.errors import Problem
 from dra_infra.kubernetes.api import DeviceClass, ObjectMeta
 from dra_infra.program.charts import with_charts
 from dra_infra.program.program_yaml import find_incomplete
+from dra_infra.program.project import secret_texts_of
 from dra_infra.program.python_start import add_for_own_program
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
@@ -26,11 +27,13 @@ class Synthesis:
         program: The objects.
         problems: What is wrong with them.
         incomplete: Objects that YAML has as comments, because values of theirs are secret or not known yet.
+        secrets: Texts of the stack's settings and of the environment that are secret.
     """
 
     program: Program
     problems: tuple[Problem, ...]
     incomplete: tuple[Problem, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def is_refused(self) -> bool:
@@ -79,7 +82,11 @@ def synthesize(
     elsewhere = [
         DeviceClass(metadata=ObjectMeta(name=name)) for name in program.elsewhere if name not in known
     ]
-    synthesis = Synthesis(program=program, problems=tuple(check_program(program, classes=elsewhere)))
+    synthesis = Synthesis(
+        program=program,
+        problems=tuple(check_program(program, classes=elsewhere)),
+        secrets=secret_texts_of(project),
+    )
     if synthesis.is_refused or not as_yaml:
         return synthesis
     return replace(synthesis, incomplete=tuple(find_incomplete(program.objects)))

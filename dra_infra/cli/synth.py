@@ -1,4 +1,4 @@
-"""The `dra-infra synth` command: runs a program in process and prints its objects as YAML."""
+"""The `dra-infra synth` command: runs a program in process, and prints its objects as YAML or writes them to a folder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
+from dra_infra.answers.object_folder import plan_folder
 from dra_infra.answers.synthesizing import Synthesis, synthesize
+from dra_infra.cli.object_folder import write_folder
 from dra_infra.cli.printing import (
     plain_progress,
     print_not_seen,
@@ -16,6 +20,7 @@ from dra_infra.cli.printing import (
     write_output,
 )
 from dra_infra.output.report_data import camel_case, make_report
+from dra_infra.program.object_files import Controller
 from dra_infra.program.program_json import program_to_json
 from dra_infra.program.program_yaml import write_objects
 
@@ -28,12 +33,22 @@ def run(
     timeout: float,
     form: str,
     charts: bool = False,
+    output: Path | None = None,
+    gitops: Controller | None = None,
 ) -> int:
-    """Print the objects of a program.
+    """Print the objects of a program, or write them to the folder *output*.
 
     Returns:
-        1 when the program has errors, and then no YAML is printed, or when the YAML has objects as comments.
+        1 when the program has errors, and then no YAML is written, or when the YAML lacks objects or has them as comments.
+
+    Raises:
+        click.BadParameter: When *output* is no folder, or *gitops* is given without one.
+        ProgramError: `synth-file-kept`, `report-not-written`.
     """
+    if gitops and output is None:
+        raise click.BadParameter(
+            "annotates the files of a folder; add --output FOLDER/", param_hint="--gitops"
+        )
     # No line of a terminal that is replaced: the program itself may print.
     with plain_progress() as tell:
         tell("running the program")
@@ -43,16 +58,21 @@ def run(
             config=config,
             timeout=timeout,
             charts=charts,
-            as_yaml=form == "yaml",
+            as_yaml=form == "yaml" and output is None,
             warn=print_problems,
         )
     print_not_seen(made.program.not_seen)
     print_problems([*made.problems, *made.incomplete])
     if form == "json":
         write_json(_to_json(made))
-    elif not made.is_refused:
+    elif output is None and not made.is_refused:
         write_output(write_objects(made.program.objects))
-    return made.exit_code
+    if output is None or made.is_refused:
+        return made.exit_code
+    plan = plan_folder(made, output, gitops)
+    write_folder(plan, output)
+    print_problems(plan.problems)
+    return 1 if plan.problems else 0
 
 
 def _to_json(made: Synthesis) -> dict[str, Any]:

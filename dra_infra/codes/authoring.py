@@ -49,6 +49,8 @@ AUTHORING: dict[str, str] = {
     "stack-not-known": "a stack was named that has no file, where others have one",
     "unknown-setting": "there is no such setting of a stack",
     "object-not-complete": "an object has values that are secret or only known after `pulumi up`",
+    "object-not-written": "an object has no file in the folder that its program is written to",
+    "synth-file-kept": "a file in the way was not written by dra-infra synth, or was edited since",
     "objects-not-seen": "a resource of a program makes objects that are not known here, so nothing is said about them",
     "duplicate-urn": "two resources of a program have one URN",
     "default-provider-disabled": "a resource needs the default provider of its package, which the stack disables",

@@ -33,7 +33,7 @@ def write_objects(objects: Iterable[ProgramObject]) -> str:
 def find_incomplete(objects: Iterable[ProgramObject]) -> Iterator[Problem]:
     """Report each object that lacks a value: `object-not-complete`."""
     for each in objects:
-        if reasons := _missing(each.manifest):
+        if reasons := why_incomplete(each.manifest):
             yield Problem(
                 path=str(each.ref),
                 code="object-not-complete",
@@ -44,7 +44,7 @@ def find_incomplete(objects: Iterable[ProgramObject]) -> Iterator[Problem]:
 
 
 def _write(item: ProgramObject) -> str:
-    reasons = _missing(item.manifest)
+    reasons = why_incomplete(item.manifest)
     if not reasons:
         return write_manifest(item.manifest)
     header = f"{item.ref} is not complete: {' and '.join(reasons)}."
@@ -53,8 +53,8 @@ def _write(item: ProgramObject) -> str:
     return "".join(f"# {line}".rstrip() + "\n" for line in (one_line(header), *body))
 
 
-def _missing(manifest: Any) -> Sequence[str]:
-    """Say for each reason which values are missing in an object; empty where it is complete."""
+def why_incomplete(manifest: Any) -> Sequence[str]:
+    """Return for each reason which values of an object are missing; empty where it is complete."""
     if not holds_placeholder(manifest):
         return ()
     found: dict[MarkerKind, list[str]] = {}

@@ -57,24 +57,52 @@ def init() -> None:
     """  # noqa: D301  (click reads the character)
 
 
+def _folder(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
+    if value is None:
+        return None
+    folder = Path(value)
+    if not value or (not value.endswith("/") and not folder.is_dir()):
+        shown = options.shortened(value)
+        raise click.BadParameter(
+            f"{shown} is no folder. For a new one write {value}/; for one file, dra-infra synth > FILE.",
+            ctx=context,
+            param=parameter,
+        )
+    return folder
+
+
 @options.command("dra_infra.cli.synth:run")
 @options.directory
 @options.stack
 @options.config
 @options.timeout
 @options.charts
+@click.option(
+    "--output",
+    metavar="FOLDER/",
+    callback=_folder,
+    help="Write a file for each object, and kustomization.yaml, to this folder; a new one ends in /.",
+)
+@click.option(
+    "--gitops",
+    type=options.OneOf(["argocd", "flux"]),
+    help="The controller that applies the folder: annotate claims so that it does not prune them too early.",
+)
 @options.report_form("yaml", "json")
 def synth() -> None:
-    """Run a program in process, without CLI, network or cluster, and print its objects as YAML.
+    """Run a program in process, without CLI, network or cluster, and print its objects as YAML or write them to a folder.
 
     An object with values that are secret or only known after `pulumi up` is printed as comments, and the exit code is 1.
     --json prints all objects, and names such values under markers.
+    A folder has no file for such an object. Files of objects that are no more are removed, all others stay; a file that
+    was edited is not replaced, and then nothing is written.
 
     \b
     Examples:
       dra-infra synth
       dra-infra synth infra/ --stack prod > objects.yaml
       dra-infra synth --config dra-infra:kubernetes=1.36 --json
+      dra-infra synth infra/ --output deploy/ --gitops argocd
     """  # noqa: D301  (click reads the character)
 
 
