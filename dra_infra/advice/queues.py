@@ -34,6 +34,9 @@ HELD: Final = frozenset({"kueue-refuses", "queue-not-known", "queue-lacks-resour
 _Known: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]
 """Objects by kind, namespace and name, as a cluster has them."""
 
+_MAX_VARIANTS: Final = 16
+"""ClusterQueues of one name that are tried, because each is an account of its own for every workload."""
+
 _OF_PODS: Final = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-")
 """How names of resources begin that no mapping of classes has."""
 
@@ -70,6 +73,7 @@ def find_held(
     for each in (*beside, *objects):
         ref = ObjectRef.of(each).stored
         known.setdefault(ref.kind, {}).setdefault(ref.namespace, {})[ref.name] = each
+    variants = list(_list_variants(known, objects))
     templates = {ObjectRef.of(each).stored: index for index, each in enumerate(objects)}
     covered = {name for each in _find(known, "ClusterQueue").values() for name in _amounts_of(each)}
     mapped = read_class_mappings((*beside, *objects))
@@ -83,11 +87,38 @@ def find_held(
             each for pods in parts for each in _of_pods(pods, index, objects, templates, covered, mapped)
         ]
         # What is refused whatever the amounts is not counted.
-        for code, message, hint in (
-            _of_account(manifest, parts, known, classes, mapped) if parts and not refusals else ()
-        ):
-            refusals.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
+        if parts and not refusals:
+            shortages = [list(_of_account(manifest, parts, variant, classes, mapped)) for variant in variants]
+            for code, message, hint in shortages[-1] if all(shortages) else ():
+                refusals.append((index, _refusal(f"metadata.labels[{QUEUE_LABEL}]", message, hint, code)))
         yield from ((where, parts[0].owner.whole, problem) for where, problem in refusals)
+
+
+def _list_variants(
+    known: Mapping[str, dict[str, dict[str, Mapping[str, Any]]]], objects: Iterable[Mapping[str, Any]]
+) -> Iterator[_Known]:
+    """Yield what is known once for each way to write the queues.
+
+    A folder of examples often has several ClusterQueues of one name, of which a cluster gets one. A workload is reported only if none of
+    them admits it. The queues of different names vary together: the first of each, then the second of each. With more than `_MAX_VARIANTS`
+    of one name nothing is counted.
+    """
+    written: dict[str, list[Mapping[str, Any]]] = {}
+    for each in objects:
+        ref = ObjectRef.of(each).stored
+        if ref.kind == "ClusterQueue":
+            written.setdefault(ref.name, []).append(each)
+    most = max((len(queues) for queues in written.values()), default=1)
+    if most > _MAX_VARIANTS:
+        yield {kind: items for kind, items in known.items() if kind != "ClusterQueue"}
+        return
+    for number in range(most):
+        queues = {name: queues[min(number, len(queues) - 1)] for name, queues in written.items()}
+        yield (
+            {**known, "ClusterQueue": {"default": {**_find(known, "ClusterQueue"), **queues}}}
+            if queues
+            else known
+        )
 
 
 def _of_pods(

@@ -189,7 +189,8 @@ def render_html(review: Review) -> str:
 
 def _find_meanings(review: Review) -> Mapping[str, str]:
     """Return what each code of the page means, in the order of the alphabet; codes of other tools have no meaning here."""
-    codes = {finding.code for finding in (*review.mistakes, *review.dangers, *review.rollouts)}
+    codes = {problem.code for problem in review.mistakes}
+    codes |= {danger.code for danger in (*review.dangers, *review.rollouts)}
     return {code: CODES[code] for code in sorted(codes) if code in CODES}
 
 

@@ -324,6 +324,18 @@ def queued(resource: str, amount: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("amounts", "code"),
+    [([0, 4], ""), ([4, 0], ""), ([0, 0], "queue-too-small"), ([0] * 17, "")],
+    ids=["the second admits", "the first admits", "none admits", "too many to try"],
+)
+def test_of_several_queues_of_one_name_any_that_admits_is_enough(amounts: list[int], code: str):
+    objects = queued("whole", amounts[0])
+    queues = [queued("whole", amount)[-1] for amount in amounts[1:]]
+    reported = found(*objects, *queues, kueue({"whole": ["gpu.nvidia.com"]}, in_map=True))
+    assert {each for each in reported if each.startswith("queue-")} == ({code} if code else set())
+
+
 @pytest.mark.parametrize("in_map", [False, True])
 @pytest.mark.parametrize(
     ("mapped", "resource", "amount", "code"),
