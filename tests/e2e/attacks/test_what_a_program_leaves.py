@@ -226,7 +226,7 @@ def test_the_table_of_processes_fills_up(machine: Machine, loot: Loot) -> None:
         fcntl.flock(held, fcntl.LOCK_EX)
         running = machine.start(program)
         assert wait_until(lambda: is_held(ready) or running.poll() is not None)
-        wait_until(lambda: zombies_below(running.pid) < 100, seconds=5)
+        wait_until(lambda: zombies_below(running.pid) < 100)
         left = zombies_below(running.pid)
     said, _ = running.communicate(timeout=60)
     loot.add_if(left >= 100, f"{left} places in the table of processes")
@@ -320,5 +320,5 @@ def test_it_outlives_a_process_that_was_killed(machine: Machine, loot: Loot, who
     os.kill(running.pid if who == "the command" else int(supervisor), signal.SIGKILL)
     running.wait(60)
     for name, file in files.items():
-        loot.add_if(not wait_until(lambda file=file: not is_held(file), seconds=5), f"{name} that goes on")
-    loot.add_if(not wait_until(lambda: not machine.files_left(), seconds=5), "files that stay")
+        loot.add_if(not wait_until(lambda file=file: not is_held(file)), f"{name} that goes on")
+    loot.add_if(not wait_until(lambda: not machine.files_left()), "files that stay")

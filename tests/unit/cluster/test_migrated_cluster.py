@@ -368,4 +368,6 @@ def test_a_silent_server_is_given_up_after_the_time_of_the_option(tmp_path: Path
         arguments = cluster(Server(url=f"http://127.0.0.1:{silent.getsockname()[1]}"), tmp_path)
         done = migrate(*arguments, "--request-timeout", "0.1")
     assert done.returncode == 2
-    assert "(read timeout=0.1) [cluster-unreachable]" in done.stderr
+    # A busy machine may notice the end of the time for the whole answer first.
+    words = ("(read timeout=0.1)", "an answer is not complete after 0.2 s")
+    assert any(f"{each} [cluster-unreachable]" in done.stderr for each in words)

@@ -180,7 +180,8 @@ def test_headers_that_do_not_end_are_left(forge: LocalForge):
     clock = Time()
     clock.read = real_time.monotonic  # type: ignore[method-assign]
     assert refused(forge, clock, total=0.5).code == "forge-unavailable"
-    assert len([asked for asked in forge.asked if "/42/" in asked.path]) == 1
+    # On a busy machine the time may be over before the first question.
+    assert len([asked for asked in forge.asked if "/42/" in asked.path]) <= 1
 
 
 def test_pages_with_ever_new_comments_end(forge: LocalForge, time: Time, monkeypatch: pytest.MonkeyPatch):

@@ -209,7 +209,8 @@ def test_who_runs_out_of_time_while_it_waits_takes_no_turn(gate: Gate, connect: 
         each.sendall(b"x\n")
     assert [each.recv(1) for each in clients] == [b""] * 6
     gate.may.set()
-    assert answered(connect(gate.port, 8))
+    # One connection may run out of time on a busy machine; without a turn, all would.
+    wait_until(lambda: answered(connect(gate.port, 8)))
 
 
 def test_a_connection_ends_after_its_time_whatever_it_does(connect: Connect):

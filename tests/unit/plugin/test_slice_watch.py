@@ -14,7 +14,7 @@ class NullObserver:
         self.stopped = threading.Event()
 
     def __iter__(self) -> Iterator[Any]:
-        self.stopped.wait(30)
+        self.stopped.wait(600)
         return iter(())
 
     def stop(self) -> None:
@@ -39,6 +39,6 @@ def test_a_watch_that_is_stopped_in_the_moment_in_which_it_begins_ends_at_once()
     api.slices.listed("1")
     # Less than the silence of the watch.
     thread = api.slices._informer._thread
-    thread.join(20)
+    thread.join(120)
     assert not thread.is_alive()
-    api.stopping.join(10)
+    api.stopping.join(120)
