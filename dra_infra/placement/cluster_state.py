@@ -325,6 +325,9 @@ class ClusterState:
 
 def choose(cluster: Cluster, entry: Entry, node: int, picks: Sequence[Pick]) -> list[DeviceChoice]:
     """The devices of a claim as the answer shows them."""
+    if not picks:
+        return []
+    classes = {name: leaf.device_class_name for name, leaf in entry.demand.leaves}
     return [
         DeviceChoice(
             entry=entry.name,
@@ -336,6 +339,7 @@ def choose(cluster: Cluster, entry: Entry, node: int, picks: Sequence[Pick]) -> 
             admin=pick.admin,
             share=pick.share,
             consumed=tuple(sorted((pick.consumed or {}).items())),
+            device_class=classes[pick.request],
         )
         for pick in picks
         for device in (cluster.device(node, pick),)

@@ -32,6 +32,7 @@ class DeviceChoice:
         admin: Whether it is for admin access, which leaves the device to others.
         share: Whether others can have shares of it beside this one.
         consumed: What a share takes, capacity and amount, by name.
+        device_class: The class that the request names.
     """
 
     entry: str
@@ -43,6 +44,7 @@ class DeviceChoice:
     admin: bool = False
     share: bool = False
     consumed: tuple[tuple[str, str], ...] = ()
+    device_class: str = ""
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)

@@ -28,6 +28,7 @@ from dra_infra.review.engine_steps import WORDS
 from dra_infra.review.fleet_colors import OTHER, letter_of
 from dra_infra.review.fleet_map import draw_fleet
 from dra_infra.review.folding import Folded, fold_unchanged, group_equal
+from dra_infra.review.object_graph import trace_chains
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import MARKS, Review
 from dra_infra.review.text_report import SIGNS
@@ -147,6 +148,7 @@ def render_html(review: Review) -> str:
     fleet_map = draw_fleet(review.before, review.after, owners, teams) if review.after else None
     shown, folded = fold_unchanged(review)
     diffs = embed_diffs(review.changes)
+    positions = _positions(review)
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
@@ -168,7 +170,8 @@ def render_html(review: Review) -> str:
             ],
             letter_of=letter_of,
             letters={owner: position for position, owner in enumerate(owners)},
-            positions=_positions(review),
+            positions=positions,
+            trace_chains=lambda workload: trace_chains(workload.after, positions) if workload.after else (),
             meanings=_find_meanings(review),
             diffs=diffs,
             data=Markup(diffs.data),  # noqa: S704  (JSON in which nothing can end the element)

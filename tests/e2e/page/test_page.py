@@ -176,6 +176,18 @@ def test_what_stays_is_folded_by_namespace_and_opened_by_key(browser: Browser, p
     assert browser.run("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
 
 
+def test_the_objects_of_a_pod_are_opened_by_key(browser: Browser, page: Pages):
+    browser.show(page("platform"))
+    summary = "document.querySelector('details:has(> .chain) > summary')"
+    browser.run(f"{summary}.focus()")
+    browser.press("Enter")
+    chain = browser.run(
+        f"[...{summary}.parentElement.querySelectorAll('.chain > li')].map((part) => part.innerText.split(' ')[0])"
+    )
+    assert chain[:5] == ["pod", "claim", "class", "devices", "node"]
+    assert browser.run(f"{summary}.parentElement.querySelector('.chain').getBoundingClientRect().height") > 0
+
+
 def test_the_map_of_many_nodes_is_one_picture_with_a_table_in_words(browser: Browser, page: Pages):
     browser.show(page("platform"))
     pictures = browser.accessible("img")

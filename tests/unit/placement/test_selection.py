@@ -27,6 +27,7 @@ def test_choice_names_entry_claim_request_driver_pool_and_device(build):
             driver="gpu.example.com",
             pool="a",
             device="gpu-0",
+            device_class="gpu",
         ),
     )
 

@@ -243,7 +243,15 @@ def _model(device):
 
 def _choices(name, node, devices):
     return tuple(
-        DeviceChoice(entry="gpu", claim=name, request="gpu", driver=DRIVER, pool=node, device=device.name)
+        DeviceChoice(
+            entry="gpu",
+            claim=name,
+            request="gpu",
+            driver=DRIVER,
+            pool=node,
+            device=device.name,
+            device_class="gpu.nvidia.com",
+        )
         for device in devices
     )
 

@@ -186,6 +186,21 @@ def test_many_findings_and_workloads_are_folded(make):
     assert ("p0499" in text, "p0500" in text) == (True, False)
 
 
+def test_a_row_opens_to_the_objects_of_a_pod_from_its_claim_to_its_node(make):
+    wish = ("Job", "a", 1, 2, "H100 80GB HBM3")
+    placed = make.place(make.fleet(make.node("n")), wish)
+    page = render_html(review(make.program(), make.program(), base_label="main", after=placed))
+    chain = page[page.index('<ol class="chain">') :].partition("</ol>")[0]
+    parts = [" ".join(re.sub("<[^>]+>", " ", part).split()) for part in chain.split("<li>")[1:]]
+    assert parts == [
+        "pod of Job ml/a",
+        "claim gpu of a , request gpu",
+        "class gpu.nvidia.com",
+        "devices gpu-0..1",
+        "node n",
+    ]
+
+
 def test_workloads_with_equal_rows_share_one_that_opens_to_their_names(make):
     wishes = [("Job", f"j{index:02}", 1, 1, "H100 80GB HBM3") for index in range(45)]
     placed = make.place(make.fleet(make.node("n", gpus=64)), *wishes, ("Job", "two", 2, 1, "H100 80GB HBM3"))
@@ -194,7 +209,8 @@ def test_workloads_with_equal_rows_share_one_that_opens_to_their_names(make):
     rows = re.findall(r'<tr role="row" class="new">(.*?)</tr>', section, re.DOTALL)
     assert len(rows) == 2
     assert "<summary>45 workloads of ml</summary>" in rows[0]
-    assert rows[0].count("<li>") == 45
+    names = rows[0].partition("</details>")[0]
+    assert names.count("<li>") == 45
     assert ">ml/two<" in rows[1]
 
 
