@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from dra_infra import __version__
+from dra_infra.cli.failures import describe_unreadable
 from dra_infra.cli.printing import EXIT_NO_ANSWER, NO_ROOM, SafeStream, guard_streams, print_problems
 from dra_infra.errors import Problem, ProblemsError
 from dra_infra.process import EXIT_INTERRUPTED, unwind
@@ -210,9 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _refused(error: OSError) -> Problem:
     why = error.strerror or str(error)
     if error.filename is not None:
-        path = os.fsdecode(error.filename)
-        hint = "check the path, and who may read and enter its folders"
-        return Problem(path=path, code="file-unreadable", message=why, hint=hint)
+        return describe_unreadable(error)
     if not any(isinstance(each, SafeStream) and each.refusal is error for each in (sys.stdout, sys.stderr)):
         if error.errno not in NO_ROOM:
             raise error

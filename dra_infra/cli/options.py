@@ -15,6 +15,9 @@ from typing import Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
+from dra_infra.cli.failures import write_failure
+from dra_infra.errors import ProblemsError
+
 Respell = Callable[[Sequence[str]], list[str]]
 """Returns the words of a command line with today's spelling."""
 
@@ -46,6 +49,24 @@ class LateCommand(click.Command):
         Raises:
             click.BadParameter: For `--snapshot` that is given twice.
         """
+        try:
+            return self._parse(ctx, args)
+        except click.UsageError as error:
+            if not ctx.resilient_parsing:
+                write_failure(ctx, error, is_asked=self._asks_for_json(args))
+            raise
+
+    def _asks_for_json(self, words: Sequence[str]) -> bool:
+        """Return whether a command line that is wrong asks for a report in JSON."""
+        names = {each.name for each in self.params}
+        pairs = zip(words, [*words[1:], ""], strict=True)
+        return "form" in names and any(
+            word in ("--json", "-ojson", "-o=json", "--format=json")
+            or (word in ("-o", "--format") and following == "json")
+            for word, following in pairs
+        )
+
+    def _parse(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:
             args = self._join_fleets(self._spell_anew(args) if self._spell_anew else args)
             _, _, order = self.make_parser(ctx).parse_args(list(args))
@@ -86,6 +107,14 @@ class LateCommand(click.Command):
             click.BadParameter: When a fleet and a snapshot are given: a snapshot has its fleet in it. To a plan the fleet says
                 what hardware is. When `--json` is given with another form.
         """
+        try:
+            return self._invoke(ctx)
+        except (click.UsageError, ProblemsError, OSError) as error:
+            is_asked = bool(ctx.meta.get(_AS_JSON)) or ctx.params.get("form") == "json"
+            write_failure(ctx, error, is_asked=is_asked)
+            raise
+
+    def _invoke(self, ctx: click.Context) -> int:
         if ctx.meta.get(_AS_JSON):
             if (
                 ctx.params["form"] != "json"

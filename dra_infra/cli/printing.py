@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+import click
+
 from dra_infra.cli.written_files import hint_for, put_in_place
 from dra_infra.errors import Problem, ProgramError
 from dra_infra.output.escaping import (
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from dra_infra.program_objects import NotSeen
+
+PRINTED: Final = f"{__name__}.printed"
+"""Key of what a call of a command knows: whether a report, or data, is on standard output."""
 
 EXIT_NO_ANSWER: Final = 2
 """The exit code of every command that has no answer, with the problems that say why."""
@@ -237,6 +242,8 @@ def write_json(data: Any, *, indent: int | None = 2, sort_keys: bool = True, let
 
 def write_output(text: str) -> None:
     """Write a text of several lines on standard output, ending with a line break."""
+    if context := click.get_current_context(silent=True):
+        context.meta[PRINTED] = True
     _send(sys.stdout, log_block(text if text.endswith("\n") else f"{text}\n"))
     sys.stdout.flush()
 

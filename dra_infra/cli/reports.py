@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from dra_infra.answers.protected_files import why_kept
+from dra_infra.cli.failures import note_planned, note_written
 from dra_infra.cli.printing import write_file
 from dra_infra.errors import ProgramError
 from dra_infra.output.escaping import log_line
@@ -59,6 +60,7 @@ def plan_reports(files: Iterable[Path], forms: Collection[str], inputs: Sequence
     reports = [ReportFile(file, _form_of(file, forms)) for file in files]
     for each in reports:
         check_place(each.file, inputs, option=each.option)
+    note_planned(reports, inputs)
     return reports
 
 
@@ -118,6 +120,7 @@ def write_reports(
     """
     for each in reports:
         write_file(each.option, each.file, render(each.form).encode("utf-8", "backslashreplace"), guarded)
+    note_written()
 
 
 def _form_of(file: Path, forms: Collection[str]) -> str:

@@ -87,6 +87,7 @@ AUTHORING: dict[str, str] = {
     "base-not-found": "the base revision of a review is not in the repository",
     "base-not-archived": "git cannot unpack the base revision of a review",
     "values-unreadable": "a file with values of a chart cannot be read",
+    "wrong-usage": "options or arguments of a command are wrong, or do not go together",
     "report-not-written": "a file for a report cannot be written",
     "no-fleet": "a placement was asked for without a fleet",
 }

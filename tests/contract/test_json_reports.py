@@ -112,8 +112,8 @@ def test_the_json_of_every_command_is_what_its_schema_says_and_no_key_is_undescr
 
 
 def test_each_schema_has_a_command_that_is_held_to_it() -> None:
-    # Both need a controller that evicts.
-    assert set(SCHEMAS) - {schema for schema, _ in COMMANDS.values()} == {"drain", "drain-undo"}
+    # Two need a controller that evicts, and one is that of commands without an answer.
+    assert set(SCHEMAS) - {schema for schema, _ in COMMANDS.values()} == {"drain", "drain-undo", "problems"}
 
 
 def test_a_drain_is_what_its_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,3 +160,101 @@ def test_keys_are_in_camel_case(name: str) -> None:
 def test_the_schemas_are_in_the_package_as_the_page_says() -> None:
     page = (ROOT / "docs/json-reports.md").read_text(encoding="utf-8")
     assert {each for each in SCHEMAS if f"`dra-infra.{each}/v1`" in page} == set(SCHEMAS)
+
+
+FAILURES: dict[str, tuple[str, ...]] = {
+    "simulate": ("nowhere", *FLEET),
+    "simulate on what is no fleet": ("simulate", "objects.yaml", "--fleet", "none-such"),
+    "explain": ("job/other", "objects.yaml", *FLEET),
+    "explain a fleet that is none": ("explain", "job/train", "objects.yaml", "--fleet", "none-such"),
+    "review": ("objects.yaml", "--base", "none-such", *FLEET),
+    "validate": ("--kubernetes", "1.1", "objects.yaml"),
+    "migrate": ("plugin.yaml", "--whole-gpus", "--kinds", "bad.yaml"),
+    "synth": ("nowhere",),
+    "status": ("--kubeconfig", "bad.yaml"),
+    "doctor": ("--kubeconfig", "bad.yaml"),
+    "drain": ("n1", "--kubeconfig", "bad.yaml"),
+    "init": ("new", "--name", "No Name"),
+    "catalog": ("gpus", "none-such"),
+    "simulate with a wrong option": ("simulate", "--no-such-option"),
+    "explain without a name": ("explain",),
+    "review with options that do not go together": ("review", "--refresh"),
+    "migrate without input": ("migrate",),
+}
+"""What has no answer: the arguments behind the command, or with it where the name says more."""
+
+
+def fail(name: str, *more: str) -> tuple[int, str, str]:
+    """Run what has no answer, and return exit code and streams."""
+    arguments = FAILURES[name]
+    command = () if " " in name else (name,)
+    result = CliRunner().invoke(app, [*command, *arguments, *more])
+    code = result.exit_code if result.exception is None or isinstance(result.exception, SystemExit) else 2
+    return code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("ask", [("--json",), ("-o", "json")], ids=" ".join)
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_command_without_an_answer_prints_its_problems(
+    name: str, ask: tuple[str, ...], inputs: Path
+) -> None:
+    code, printed, _ = fail(name, *ask)
+    data = json.loads(printed)
+    assert (code, data["schema"]) == (2, "dra-infra.problems/v1")
+    assert list(find_violations(data, SCHEMAS["problems"], closed=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("simulate with a wrong option", "--no-such-option"),
+        ("explain without a name", "NAME"),
+        ("review with options that do not go together", "--refresh"),
+    ],
+)
+def test_wrong_usage_is_a_problem_of_the_option(name: str, path: str, inputs: Path) -> None:
+    (problem,) = json.loads(fail(name, "--json")[1])["problems"]
+    assert (problem["path"], problem["code"]) == (path, "wrong-usage")
+    assert problem["message"]
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_without_json_standard_output_stays_empty(name: str, inputs: Path) -> None:
+    assert fail(name)[:2] == (2, "")
+
+
+@pytest.mark.parametrize(
+    "name", ["simulate", "explain", "review", "review with options that do not go together"]
+)
+def test_a_file_for_a_report_in_json_gets_the_problems(name: str, inputs: Path) -> None:
+    (inputs / "report.json").write_text('{"schema": "dra-infra.review/v1"}\n')
+    code, printed, _ = fail(name, "--output", "report.json", "--output", "report.txt")
+    assert (code, printed) == (2, "")
+    if "options" in name:
+        # Wrong usage ends the command before it looks at files.
+        return
+    data = json.loads((inputs / "report.json").read_text())
+    assert data["schema"] == "dra-infra.problems/v1"
+    assert list(find_violations(data, SCHEMAS["problems"], closed=True)) == []
+    assert not (inputs / "report.txt").exists()
+
+
+def test_a_file_that_must_not_be_replaced_is_not(inputs: Path) -> None:
+    before = (inputs / "objects.yaml").read_bytes()
+    (inputs / "kept.json").write_text("{}")
+    result = CliRunner().invoke(
+        app, ["simulate", "kept.json", *FLEET, "--output", "kept.json", "--json"], standalone_mode=False
+    )
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert problem["code"] == "report-not-written"
+    assert (inputs / "kept.json").read_text() == "{}"
+    assert (inputs / "objects.yaml").read_bytes() == before
+
+
+def test_a_report_is_the_only_document_on_standard_output(inputs: Path) -> None:
+    # The program cannot be written, and the report of the migration is printed before.
+    (inputs / "program").write_text("a file, and no folder")
+    arguments = ["plugin.yaml", "--whole-gpus", "--to", "components", "--output", "program", "--json"]
+    result = CliRunner().invoke(app, ["migrate", *arguments], standalone_mode=False)
+    assert result.exception
+    assert json.loads(result.stdout)["schema"] == "dra-infra.migrate/v1"

@@ -1,0 +1,100 @@
+"""What stands in place of a report in JSON when a command has no answer: the problems, which are on standard error too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from dra_infra.cli.printing import PRINTED, problems_as_data, write_file, write_output
+from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.output.escaping import json_text
+from dra_infra.output.report_data import make_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_infra.cli.reports import ReportFile
+
+_PLANNED: Final = f"{__name__}.planned"
+
+
+def note_planned(reports: Sequence[ReportFile], inputs: Sequence[Path]) -> None:
+    """Remember the files of a report: if there is no report, those in JSON get the problems.
+
+    Args:
+        reports: The files, which may be written to.
+        inputs: Inputs of the command, in which links are not followed.
+    """
+    if context := click.get_current_context(silent=True):
+        context.meta[_PLANNED] = (reports, inputs)
+
+
+def note_written() -> None:
+    """Remember that the files have their report."""
+    if context := click.get_current_context(silent=True):
+        context.meta.pop(_PLANNED, None)
+
+
+def write_failure(context: click.Context, error: Exception, *, is_asked: bool) -> None:
+    """Write the problems of an error where a report in JSON was asked for.
+
+    Args:
+        context: The call of the command.
+        error: Why there is no answer; problems, wrong usage, or a file that cannot be read.
+        is_asked: Whether standard output is to be JSON.
+    """
+    problems = _problems_of(context, error)
+    if not problems:
+        return
+    data = make_report("problems", {"problems": problems_as_data(problems)})
+    reports, inputs = context.meta.pop(_PLANNED, ((), ()))
+    for each in reports:
+        if each.form == "json":
+            _replace(each, json_text(data), inputs)
+    # A report that is there already stays the only one; a watch has one in each line.
+    if is_asked and not context.meta.get(PRINTED):
+        write_output(json_text(data, indent=None if "watch" in context.params else 2))
+
+
+def _replace(report: ReportFile, text: str, inputs: Sequence[Path]) -> None:
+    try:
+        write_file(report.option, report.file, text.encode("utf-8", "backslashreplace"), inputs)
+    except ProgramError:
+        # The file may be what the problems are about.
+        return
+
+
+def _problems_of(context: click.Context, error: Exception) -> Sequence[Problem]:
+    if isinstance(error, ProblemsError):
+        return error.problems
+    if isinstance(error, click.UsageError):
+        return [describe_usage(context, error)]
+    return [describe_unreadable(error)] if isinstance(error, OSError) and error.filename is not None else ()
+
+
+def describe_usage(context: click.Context, error: click.UsageError) -> Problem:
+    """Return wrong usage of a command as a problem."""
+    hint = getattr(error, "param_hint", None)
+    option = hint if isinstance(hint, str) else None
+    parameter = getattr(error, "param", None)
+    if option is None and isinstance(parameter, click.Parameter):
+        option = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
+    return Problem(
+        path=option or getattr(error, "option_name", None) or context.command_path,
+        code="wrong-usage",
+        message=error.message or error.format_message(),
+        hint=f"see {context.command_path} --help",
+    )
+
+
+def describe_unreadable(error: OSError) -> Problem:
+    """Return the problem of a file that the system does not give."""
+    return Problem(
+        path=os.fsdecode(error.filename),
+        code="file-unreadable",
+        message=error.strerror or str(error),
+        hint="check the path, and who may read and enter its folders",
+    )
