@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -211,7 +212,9 @@ def enter(
     """
     if allowance.everything:
         return ()
-    named = [*_module_path(modules), *allowance.read]
+    # A checkout with an environment has tens of thousands of folders, and may be on the module path too.
+    search = cache(lambda top: tuple(_checkout(top)))
+    named = [*_module_path(modules, inside, search), *allowance.read]
     return sandbox.enter(
         read=[
             *map(Path, _SYSTEM),
@@ -219,8 +222,8 @@ def enter(
             *(each for each in named if not leads_out(each, inside)),
         ],
         unfollowed=[
-            *_checkout(inside),
-            *(() if root.resolve().is_relative_to(inside) else _checkout(root)),
+            *search(inside),
+            *(() if root.resolve().is_relative_to(inside) else search(root)),
         ],
         write=[home, Path(os.devnull), *(each for each in allowance.write if not leads_out(each, inside))],
         listed=[inside, root],
@@ -272,10 +275,21 @@ def _interpreter() -> Iterator[Path]:
     yield Path(__file__).resolve().parents[1]
 
 
-def _module_path(added: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders of the module path and those that are *added* to it, without what is called `.git`."""
+def _module_path(
+    added: Iterable[Path], inside: Path, search: Callable[[Path], Iterable[Path]]
+) -> Iterator[Path]:
+    """Yield the folders of the module path and those that are *added* to it, without what is called `.git`.
+
+    Args:
+        added: Further folders.
+        inside: The repository of the program.
+        search: Returns what is in a checkout.
+    """
     for folder in (*(Path(entry).absolute() for entry in sys.path if entry), *added):
-        yield from _checkout(folder) if (folder / ".git").exists() else (folder,)
+        if (folder / ".git").exists():
+            yield from search(inside if folder.resolve() == inside else folder)
+        else:
+            yield folder
 
 
 def _checkout(top: Path) -> Iterator[Path]:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from dra_infra.errors import Problem, ProgramError
-from dra_infra.program import sandbox
+from dra_infra.program import confinement, sandbox
 from dra_infra.program.confinement import Allowance, describe, environment_for, explain, read_allowance
 from dra_infra.program.isolated import RunningSynth
 from tests.support.warm_commands import warm
@@ -50,6 +51,35 @@ def project(tmp_path: Path):
 def starts_warm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has programs run in copies of a process that has loaded all: what confines them is entered after that."""
     monkeypatch.setattr(sys, "executable", warm().python)
+
+
+def test_a_checkout_on_the_module_path_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    inside = tmp_path / "checkout"
+    for each in (".git", "infra", ".venv/lib/packages", "vendored/.git"):
+        (inside / each).mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(inside)
+    searched = []
+    scan = os.scandir
+
+    def watch(folder):
+        searched.append(str(folder))
+        return scan(folder)
+
+    taken = {}
+    monkeypatch.setattr(os, "scandir", watch)
+    monkeypatch.setattr(confinement.sandbox, "enter", lambda **options: taken.update(options) or ())
+    monkeypatch.setattr(sys, "path", [*sys.path, str(inside), str(link)])
+    confinement.enter(
+        inside / "infra", inside=inside, home=tmp_path, allowance=confinement.ONLY_ITS_OWN, modules=[inside]
+    )
+    below = [each for each in searched if Path(each).is_relative_to(tmp_path)]
+    assert sorted(below) == sorted({*below})
+    assert str(inside / ".venv/lib") in below
+    assert inside / ".venv" in taken["unfollowed"]
+    assert not [
+        each for each in (*taken["read"], *taken["unfollowed"]) if each.name == ".git" or each == inside
+    ]
 
 
 def said_by(running: RunningSynth) -> Problem:
