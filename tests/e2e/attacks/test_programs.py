@@ -383,8 +383,12 @@ def test_a_metadata_service_and_a_daemon_are_asked(repository: Repository, loot:
     path = f"/tmp/dra-infra-attack-{os.getpid()}.sock"
     daemon.bind(path)
     daemon.listen()
-    for name, server in (("the metadata service", web), ("the daemon", daemon)):
-        threading.Thread(target=_accept, args=(server, asked, name), daemon=True).start()
+    waiting = [
+        threading.Thread(target=_accept, args=(server, asked, name), daemon=True)
+        for name, server in (("the metadata service", web), ("the daemon", daemon))
+    ]
+    for each in waiting:
+        each.start()
     port = web.getsockname()[1]
     addresses = f"((socket.AF_INET, ('127.0.0.1', {port})), (socket.AF_UNIX, {path!r}))"
     program = (
@@ -396,8 +400,12 @@ def test_a_metadata_service_and_a_daemon_are_asked(repository: Repository, loot:
     try:
         done = repository.run("review", "infra")
     finally:
-        web.close()
-        daemon.close()
+        for server in (web, daemon):
+            # Closing alone would leave the threads waiting, with the ports.
+            server.shutdown(socket.SHUT_RDWR)
+            server.close()
+        for each in waiting:
+            each.join()
         Path(path).unlink()
     assert done.returncode == 0, done.stderr
     for each in asked:
@@ -406,9 +414,10 @@ def test_a_metadata_service_and_a_daemon_are_asked(repository: Repository, loot:
 
 def _accept(server: socket.socket, asked: list[str], name: str) -> None:
     try:
-        server.accept()
+        connection, _ = server.accept()
     except OSError:
         return
+    connection.close()
     asked.append(name)
 
 
