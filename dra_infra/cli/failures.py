@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,20 +17,18 @@ from dra_infra.output.report_data import make_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_infra.cli.reports import ReportFile
-
 _PLANNED: Final = f"{__name__}.planned"
 
 
-def note_planned(reports: Sequence[ReportFile], inputs: Sequence[Path]) -> None:
-    """Remember the files of a report: if there is no report, those in JSON get the problems.
+def note_planned(files: Sequence[tuple[str, Path]], inputs: Sequence[Path]) -> None:
+    """Remember the files of a report in JSON: if there is no report, they get the problems.
 
     Args:
-        reports: The files, which may be written to.
+        files: Each with the option that names it; they may be written to.
         inputs: Inputs of the command, in which links are not followed.
     """
     if context := click.get_current_context(silent=True):
-        context.meta[_PLANNED] = (reports, inputs)
+        context.meta[_PLANNED] = (files, inputs)
 
 
 def note_written() -> None:
@@ -50,21 +49,14 @@ def write_failure(context: click.Context, error: Exception, *, is_asked: bool) -
     if not problems:
         return
     data = make_report("problems", {"problems": problems_as_data(problems)})
-    reports, inputs = context.meta.pop(_PLANNED, ((), ()))
-    for each in reports:
-        if each.form == "json":
-            _replace(each, json_text(data), inputs)
+    files, inputs = context.meta.pop(_PLANNED, ((), ()))
+    for option, file in files:
+        # The file may be what the problems are about.
+        with suppress(ProgramError):
+            write_file(option, file, json_text(data).encode("utf-8", "backslashreplace"), inputs)
     # A report that is there already stays the only one; a watch has one in each line.
     if is_asked and not context.meta.get(PRINTED):
         write_output(json_text(data, indent=None if "watch" in context.params else 2))
-
-
-def _replace(report: ReportFile, text: str, inputs: Sequence[Path]) -> None:
-    try:
-        write_file(report.option, report.file, text.encode("utf-8", "backslashreplace"), inputs)
-    except ProgramError:
-        # The file may be what the problems are about.
-        return
 
 
 def _problems_of(context: click.Context, error: Exception) -> Sequence[Problem]:

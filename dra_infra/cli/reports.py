@@ -60,7 +60,7 @@ def plan_reports(files: Iterable[Path], forms: Collection[str], inputs: Sequence
     reports = [ReportFile(file, _form_of(file, forms)) for file in files]
     for each in reports:
         check_place(each.file, inputs, option=each.option)
-    note_planned(reports, inputs)
+    note_planned([(each.option, each.file) for each in reports if each.form == "json"], inputs)
     return reports
 
 
