@@ -196,7 +196,13 @@ def environment_for(environment: Mapping[str, str], allowance: Allowance, *, hom
 
 
 def enter(
-    root: Path, *, inside: Path, home: Path, allowance: Allowance, modules: Iterable[Path] = ()
+    root: Path,
+    *,
+    inside: Path,
+    home: Path,
+    allowance: Allowance,
+    modules: Iterable[Path] = (),
+    loopback: bool = False,
 ) -> tuple[str, ...]:
     """Confine this process, before anything of the program is loaded.
 
@@ -206,6 +212,7 @@ def enter(
         home: The folder that it may write to.
         allowance: What the user allows.
         modules: Folders that will be added to the module path, and are read as those that are on it.
+        loopback: Whether the program has a network of its own, and needs the loopback device of it.
 
     Returns:
         What is in force, of `sandbox.ALL`.
@@ -226,8 +233,10 @@ def enter(
             *(() if root.resolve().is_relative_to(inside) else search(root)),
         ],
         write=[home, Path(os.devnull), *(each for each in allowance.write if not leads_out(each, inside))],
-        listed=[inside, root],
+        # A process that imports this package lists the folder in which it lies.
+        listed=[inside, root, Path(__file__).resolve().parents[2]],
         network=allowance.network,
+        loopback=loopback,
     )
 
 

@@ -25,6 +25,7 @@ from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program import confinement, home_folder, namespaces, python_start, sandbox, supervisor
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
+from dra_infra.program.languages.hosts import folders_of_host, without_loopback
 from dra_infra.program.pipe_reader import PipeReader
 from dra_infra.program.program_json import (
     MAX_BYTES,
@@ -34,7 +35,7 @@ from dra_infra.program.program_json import (
     unreadable,
     write_json,
 )
-from dra_infra.program.project import load_project
+from dra_infra.program.project import PYTHON, find_runtime, load_project
 from dra_infra.program.project_files import leads_out
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
@@ -296,18 +297,27 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         network=request["network"],
         everything=request["everything"],
     )
+    runtime = find_runtime(root)
     confined = confinement.enter(
         root,
         inside=inside,
         home=Path(request["home"]),
         allowance=allowance,
-        modules=[*python_start.added_folders(), *([lent] if lent else [])],
+        modules=[
+            *(*python_start.added_folders(), *folders_of_host(runtime)),
+            *([lent] if lent else []),
+        ],
+        # A host is reached by a socket.
+        loopback=runtime != PYTHON and namespaces.LOOPBACK in held,
     )
     in_force = tuple(each for each in sandbox.ALL if each in (*held, *confined))
     _write(descriptor, f"{', '.join(in_force)}\n".encode())
     answer: bytes
     try:
-        python_start.add_users_modules()
+        if runtime == PYTHON:
+            python_start.add_users_modules()
+        elif not (namespaces.LOOPBACK in held or allowance.network or allowance.everything):
+            raise without_loopback(runtime)
         allowed = [each for each in (*allowance.read, *allowance.write) if not leads_out(each, inside)]
         within = None if allowance.everything else (inside, *allowed)
         project = load_project(root, request["stack"], request["config"], within)

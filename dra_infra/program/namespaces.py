@@ -8,8 +8,11 @@ namespace that is refused is left out, and the functions return what is in force
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import socket
+import struct
 import sys
 from pathlib import Path
 from typing import Final
@@ -28,6 +31,12 @@ PROCESS_LIMIT: Final = "process limit"
 
 HOME: Final = "home"
 """The home is a tmpfs of `MOST_BYTES` and `MOST_FILES`, which goes with its mount namespace."""
+
+LOOPBACK: Final = "loopback"
+"""The program has a network of its own, with nothing but the loopback device."""
+
+# include/uapi/linux/sockios.h and if.h
+_SET_FLAGS, _IS_UP = 0x8914, 1
 
 # include/uapi/linux/sched.h and mount.h
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_PROCESSES, _NEW_NETWORK = (
@@ -68,14 +77,14 @@ def enter(*, home: Path, network: bool, processes: bool) -> frozenset[str]:
         processes: Whether this is the first process of a PID namespace.
 
     Returns:
-        What is in force now, of `PROCESS_LIMIT` and `HOME`.
+        What is in force now, of `PROCESS_LIMIT`, `HOME` and `LOOPBACK`.
     """
     if not sys.platform.startswith("linux"):
         return frozenset()
     held = set()
     _unshare(_NEW_IPC)
-    if not network:
-        _unshare(_NEW_NETWORK)
+    if not network and _unshare(_NEW_NETWORK) and _start_loopback():
+        held.add(LOOPBACK)
     if _unshare(_NEW_MOUNTS) and _mount(None, "/", None, _RECURSIVE | _FOLLOWS):
         if processes:
             # Refused to a user namespace where parts of /proc are hidden, as in containers: the old one stays.
@@ -86,6 +95,18 @@ def enter(*, home: Path, network: bool, processes: bool) -> frozenset[str]:
     if processes and _limit_processes():
         held.add(PROCESS_LIMIT)
     return frozenset(held)
+
+
+def _start_loopback() -> bool:
+    """Bring the loopback device of a new network up, which starts down (netdevice(7))."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        fcntl.ioctl(opened, _SET_FLAGS, struct.pack("16sh22x", b"lo", _IS_UP))
+        return True
+    return False
 
 
 def _succeeds_in_a_copy() -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.errors import InvalidSpecError
-from dra_infra.kubernetes.api import SUPPORTED_MINORS
+from dra_infra.errors import InvalidSpecError, ProgramError
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, mapping
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.project_files import find_root, invalid, project_file, read_yaml
 from dra_infra.program.stack_settings import UNDECRYPTABLE, full_key, read_stack_settings
-from dra_infra.program.virtual_environment import find_virtual_environment
+from dra_infra.program.virtual_environment import NO_ENVIRONMENT, find_virtual_environment
 from dra_infra.program_objects import NotSeen
 from dra_infra.target import (
     GATES_SETTING,
@@ -30,6 +31,9 @@ KUBERNETES_SETTING: Final = "dra-infra:kubernetes"
 DRIVER_SETTING: Final = "dra-infra:driver"
 
 DEFAULT_STACK = "dev"
+
+PYTHON: Final = "python"
+"""The runtime whose programs run in a process of dra-infra; all others need the host of their language."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +53,8 @@ class Project:
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
         keys_of_files: Keys of `config` that Pulumi.yaml and the stack file set.
+        runtime: The language of the program, as Pulumi names it.
+        runtime_options: What Pulumi.yaml gives to the host of the language.
     """
 
     name: str
@@ -63,6 +69,8 @@ class Project:
     secret_keys: tuple[str, ...] = ()
     not_seen: tuple[NotSeen, ...] = ()
     keys_of_files: frozenset[str] = frozenset()
+    runtime: str = PYTHON
+    runtime_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load_project(
@@ -89,12 +97,13 @@ def load_project(
     name = settings.get("name")
     if not isinstance(name, str) or not name:
         raise invalid(file, "`name` is missing", "write name: my-project")
-    program = _find_program(file, settings)
+    runtime, options = _read_runtime(file, settings)
+    program = _find_program(file, settings, runtime)
     folder = _folder_of_stack_files(file, settings)
     chosen = _choose_stack(folder, file.suffix, stack)
     stack_file = folder / f"Pulumi.{chosen}{file.suffix}"
     read = read_stack_settings(stack_file, name, settings, root)
-    environment = find_virtual_environment(file, settings, within)
+    environment = find_virtual_environment(file, settings, within) if runtime == PYTHON else NO_ENVIRONMENT
     given = {full_key(name, key): value for key, value in (config or {}).items()}
     return Project(
         name=name,
@@ -109,24 +118,37 @@ def load_project(
         secret_keys=tuple(sorted(read.secrets)),
         not_seen=(*read.not_seen, *_missing_stack_file(stack_file, chosen, asked=stack is not None)),
         keys_of_files=frozenset(read.values),
+        runtime=runtime,
+        runtime_options=options,
     )
 
 
-def _find_program(file: Path, settings: Mapping[str, Any]) -> Path:
+def find_runtime(directory: Path) -> str:
+    """Return the language that the project in *directory* names; Python where no project can be read, which `load_project` reports."""
+    try:
+        file = project_file(find_root(directory))
+        return _read_runtime(file, read_yaml(file, is_pulumis=True))[0] if file else PYTHON
+    except ProgramError:
+        return PYTHON
+
+
+def _read_runtime(file: Path, settings: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the language that Pulumi.yaml names, and the options for its host."""
+    written = settings.get("runtime")
+    name = written.get("name") if isinstance(written, Mapping) else written
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name):
+        message = f"runtime {str(name)[:80]!r} is no language of Pulumi"
+        raise invalid(file, message, "write runtime: python, yaml, nodejs or go")
+    return name, mapping(written.get("options")) if isinstance(written, Mapping) else {}
+
+
+def _find_program(file: Path, settings: Mapping[str, Any], runtime: str) -> Path:
     """Return the file or folder that Pulumi runs."""
-    runtime = settings.get("runtime")
-    runtime_name = runtime.get("name") if isinstance(runtime, Mapping) else runtime
-    if runtime_name != "python":
-        raise invalid(
-            file,
-            f"runtime {runtime_name!r} is not run here",
-            "synth runs Python programs; use `pulumi preview` for others",
-        )
     main = settings.get("main") or "."
     program = (file.parent / str(main)).resolve()
     if not program.exists():
         raise invalid(file, f"main: {main} does not exist", "name the folder or file of the program")
-    if program.is_dir() and not (program / "__main__.py").exists():
+    if runtime == PYTHON and program.is_dir() and not (program / "__main__.py").exists():
         raise invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
     return program
 

@@ -66,6 +66,7 @@ def enter(
     unfollowed: Iterable[Path] = (),
     listed: Iterable[Path] = (),
     network: bool = False,
+    loopback: bool = False,
 ) -> tuple[str, ...]:
     """Confine this process and everything that it will start, for ever.
 
@@ -76,6 +77,7 @@ def enter(
             What it points at is read through it where a rule of its own opens that.
         listed: Folders whose names may be listed.
         network: Whether sockets may be made.
+        loopback: Whether sockets of TCP may be made, for a process whose network has nothing but the loopback device.
 
     Returns:
         What is in force now, of `ALL`.
@@ -87,7 +89,7 @@ def enter(
         in_force.append(NO_NEW_PRIVILEGES)
         _drop_capabilities()
         in_force += _restrict_files(read, write, unfollowed, listed)
-        if seccomp.install(platform.machine(), network=network):
+        if seccomp.install(platform.machine(), network=network, loopback=loopback):
             in_force += [CALLS] if network else [CALLS, NETWORK]
     return tuple(each for each in ALL if each in in_force)
 

@@ -30,19 +30,20 @@ _ALL_BITS: Final = 0xFFFFFFFF
 _SET_SECCOMP, _MODE_FILTER = 22, 2
 
 
-def install(machine: str, *, network: bool) -> bool:
+def install(machine: str, *, network: bool, loopback: bool = False) -> bool:
     """Restrict the system calls of this thread, and of all that it starts, for ever.
 
     Args:
         machine: The machine as uname(2) names it.
         network: Whether sockets may be made.
+        loopback: Whether sockets of TCP may be made.
 
     Returns:
         Whether the filter is in force: False for a machine without a table, or a kernel without seccomp.
     """
     if machine not in _ARCHITECTURES:
         return False
-    code = filter_for(machine, network=network)
+    code = filter_for(machine, network=network, loopback=loopback)
     instructions = ctypes.create_string_buffer(code, len(code))
 
     class Program(ctypes.Structure):
@@ -53,10 +54,10 @@ def install(machine: str, *, network: bool) -> bool:
     return bool(libc.prctl(_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), ctypes.byref(program), 0, 0) == 0)
 
 
-def filter_for(machine: str, *, network: bool) -> bytes:
+def filter_for(machine: str, *, network: bool, loopback: bool = False) -> bytes:
     """Return the filter for `x86_64` or `aarch64`, eight bytes for each instruction."""
     refused = _return(_FAIL | Rule().otherwise)
-    ranges = _ranges(rules(machine, network=network))
+    ranges = _ranges(rules(machine, network=network, loopback=loopback))
     return b"".join(
         [
             # A process may make calls of another architecture, such as those of 32 bits, whose numbers mean something else.

@@ -63,7 +63,7 @@ def enter(*, home: Path, limit: float, network: bool, everything: bool, private:
         private: A descriptor that only the process of the program keeps.
 
     Returns:
-        What is in force, of `sandbox.ALL`.
+        What is in force, of `sandbox.ALL`, and `namespaces.LOOPBACK`.
     """
     deadline = time.monotonic() + limit
     sandbox.adopt_orphans()
@@ -87,7 +87,8 @@ def enter(*, home: Path, limit: float, network: bool, everything: bool, private:
         finally:
             if not is_program:
                 os._exit(1)
-        return (sandbox.STAYING,) if first or at_once else ()
+        loopback = tuple(held & {namespaces.LOOPBACK})
+        return (sandbox.STAYING, *loopback) if first or at_once else loopback
     os.close(writer)
     os.close(private)
     with os.fdopen(reader, "rb", buffering=0) as pipe:

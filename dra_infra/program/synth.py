@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dra_infra.catalog.drivers import read_pins
 from dra_infra.components.report import (
     RefusedComponentsError,
     classes_elsewhere_of_run,
@@ -20,20 +19,18 @@ from dra_infra.components.report import (
     problems_of_run,
     targets_of_run,
 )
-from dra_infra.errors import InvalidSpecError, Problem, ProgramError, in_reading_order
-from dra_infra.kubernetes.api import group_of, is_placeholder
+from dra_infra.errors import Problem, ProgramError
 from dra_infra.output.secret_detector import report_mask
 from dra_infra.process import collector_paused
 from dra_infra.program.autonaming import MadeUpNames
-from dra_infra.program.charts import read_release
+from dra_infra.program.collection import collect
 from dra_infra.program.host import hosted, run_file
-from dra_infra.program.monitor import Engine, Monitor, is_object, is_of_kubernetes
+from dra_infra.program.languages.running import run_in_language
+from dra_infra.program.monitor import Engine, Monitor
 from dra_infra.program.project import (
+    PYTHON,
     Project,
-    driver_of,
-    gates_of,
     load_project,
-    minor_of,
     secret_texts_of,
 )
 from dra_infra.program.stack_settings import full_key
@@ -49,9 +46,8 @@ from dra_infra.program.surroundings import (
     sdk_shortcuts,
 )
 from dra_infra.program.transforms import Transforms
-from dra_infra.program_objects import Program, ProgramObject
-from dra_infra.resource_options import NO_OPTIONS
-from dra_infra.target import NEWEST_DRIVER, ClusterTarget
+from dra_infra.program_objects import Program
+from dra_infra.target import ClusterTarget
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a program may run."""
@@ -94,6 +90,8 @@ def synth_project(
     Raises:
         ProgramError: When the program raises, or does not end.
     """
+    if project.runtime != PYTHON:
+        return run_in_language(project, timeout=timeout)
     stand_ins = read_stand_ins(project.root)
     with hosted(project.program, project.variables, project.environment, is_own_process=is_own_process):
         return _run(project, lambda: run_file(project.program), timeout, stand_ins)
@@ -199,7 +197,7 @@ def _run_in_context(
             raise ProgramError([*problems, *found]) from error
     finally:
         close_loop(loop)
-    return replace(_collect(project, monitor, tuple(problems), targets), elsewhere=tuple(sorted(elsewhere)))
+    return replace(collect(project, monitor, tuple(problems), targets), elsewhere=tuple(sorted(elsewhere)))
 
 
 def _with_trace(error: BaseException, calls: Any) -> BaseException:
@@ -207,105 +205,3 @@ def _with_trace(error: BaseException, calls: Any) -> BaseException:
     if error is getattr(calls, "unhandled_exception", None):
         error.__traceback__ = calls.exception_traceback
     return error
-
-
-def _collect(
-    project: Project, monitor: Any, problems: tuple[Problem, ...], targets: Mapping[str, ClusterTarget]
-) -> Program:
-    objects = []
-    releases = []
-    for chart in monitor.empty_charts:
-        monitor.note_made_by_provider(chart)
-    of_kubernetes = [
-        each for each in monitor.registrations.values() if each.custom and is_of_kubernetes(each.type)
-    ]
-    manifests = monitor.names.shown_in(
-        {
-            each.urn: complete_manifest(each.type, each.inputs)
-            for each in of_kubernetes
-            if is_object(each.type)
-        }
-    )
-    for registration in of_kubernetes:
-        if registration.urn not in manifests:
-            monitor.note_made_by_provider(registration)
-            if found := read_release(registration, targets.get(str(registration.component))):
-                releases.append(
-                    replace(
-                        found,
-                        namespace=monitor.names.shown(found.namespace),
-                        values=monitor.names.shown(found.values),
-                    )
-                )
-            continue
-        options = registration.options
-        delete_first = options.delete_before_replace and "spec" in options.replace_on_changes
-        objects.append(
-            ProgramObject(
-                urn=registration.urn,
-                manifest=manifests[registration.urn],
-                component=registration.component,
-                replacement="delete-first" if delete_first else "provider",
-                place=registration.place,
-                target=targets.get(str(registration.component)),
-                provider=registration.provider,
-            )
-        )
-    return Program(
-        project=project.name,
-        stack=project.stack,
-        objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
-        not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
-        problems=in_reading_order([*problems, *monitor.problems, *_find_made_twice(objects)]),
-        kubernetes=minor_of(project.config),
-        gates=gates_of(project.config),
-        driver=_known(driver_of(project.config)),
-        releases=tuple(sorted(releases, key=lambda each: each.urn)),
-        stand_in_classes=monitor.stand_ins.classes,
-        resources=tuple(sorted(monitor.registrations)),
-        options={
-            each.urn: each.options for each in monitor.registrations.values() if each.options != NO_OPTIONS
-        },
-    )
-
-
-def _find_made_twice(objects: Sequence[ProgramObject]) -> Iterator[Problem]:
-    """Yield a problem for each object of a cluster that an earlier resource makes too: its create is refused."""
-    first: dict[tuple[str, ...], ProgramObject] = {}
-    for each in objects:
-        ref = each.ref
-        is_known = each.has_known_name and not is_placeholder(ref.namespace)
-        # A resource for a patch, such as ConfigMapPatch, changes an object that another one makes.
-        if not is_known or each.urn.split("::", 3)[2].endswith(f":{ref.kind}Patch"):
-            continue
-        key = (each.provider, group_of(each.manifest), ref.kind, ref.namespace or "default", ref.name)
-        other = first.setdefault(key, each)
-        if other is not each:
-            yield Problem(
-                path=str(each.component or ref),
-                code="duplicate-object",
-                message=f"makes {ref}, which {_describe_maker(other)} makes too: `pulumi up` refuses the second, it already exists",
-                hint="give one of them another name or namespace, or share one resource",
-                place=each.place,
-            )
-
-
-def _describe_maker(item: ProgramObject) -> str:
-    """Return the resource with its parents, by which two with one name can be told apart."""
-    _, _, types, name = item.urn.split("::", 3)
-    where = f" at {item.place}" if item.place else ""
-    return f"{types.replace('$', ' > ')} {name}{where}"
-
-
-def complete_manifest(type_: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest with apiVersion and kind, which a program may leave to the resource type."""
-    _, api_version, kind = type_.split(":", 2)
-    return {"apiVersion": api_version.removeprefix("core/"), "kind": kind, **inputs}
-
-
-def _known(release: str) -> str:
-    try:
-        read_pins(release)
-    except InvalidSpecError:
-        return NEWEST_DRIVER
-    return release

@@ -49,14 +49,16 @@ UNKNOWN: Final = Rule(otherwise=errno.ENOSYS)
 """The answer to a call that is not in the tables: the C library falls back to an older call."""
 
 
-def rules(machine: str, *, network: bool) -> dict[int, Rule]:
+def rules(machine: str, *, network: bool, loopback: bool = False) -> dict[int, Rule]:
     """Return the rule of every known system call by its number.
 
     Args:
         machine: `x86_64` or `aarch64`.
         network: Whether the program may make sockets.
+        loopback: Whether it may make sockets of TCP. Its network must then have no other device than that of loopback.
     """
-    by_name = {name: rule for names, rule in _rules_by_names(network=network) for name in names.split()}
+    named = _rules_by_names(network=network, loopback=loopback)
+    by_name = {name: rule for names, rule in named for name in names.split()}
     return {number: by_name[name] for name, number in numbers(machine).items()}
 
 
@@ -69,7 +71,7 @@ def numbers(machine: str) -> dict[str, int]:
     return found
 
 
-def _rules_by_names(*, network: bool) -> Iterator[tuple[str, Rule]]:
+def _rules_by_names(*, network: bool, loopback: bool = False) -> Iterator[tuple[str, Rule]]:
     """Yield names of system calls, separated by spaces, with the rule that these have."""
     for names in _ALLOWED.values():
         yield names, Rule(allowed=True)
@@ -78,7 +80,9 @@ def _rules_by_names(*, network: bool) -> Iterator[tuple[str, Rule]]:
     requests = (*_REQUESTS.values(), *(_NETWORK_REQUESTS.values() if network else ()))
     by_request = Condition(argument=1, values=requests)
     yield "ioctl", Rule(allowed=True, conditions=(by_request,), otherwise=errno.ENOTTY)
-    yield _SOCKETS, Rule(allowed=network, otherwise=errno.EACCES)
+    of_tcp = _STREAMS_OF_INTERNET if loopback and not network else ()
+    yield "socket", Rule(allowed=network or loopback, conditions=of_tcp, otherwise=errno.EACCES)
+    yield _SOCKETS, Rule(allowed=network or loopback, otherwise=errno.EACCES)
     pairs = () if network else _PAIRS_OF_STREAMS
     yield "socketpair", Rule(allowed=True, conditions=pairs, otherwise=errno.EACCES)
     yield _WITHOUT_EFFECT, Rule(otherwise=NO_EFFECT)
@@ -203,7 +207,13 @@ _NETWORK_REQUESTS: Final[Mapping[str, int]] = {
 }
 """Requests of ioctl that read addresses and devices of the network: any socket answers them, even one of a pair."""
 
-_SOCKETS: Final = "socket bind connect listen accept accept4"
+_SOCKETS: Final = "bind connect listen accept accept4"
+_STREAMS_OF_INTERNET: Final = (
+    Condition(argument=0, values=(2, 10)),
+    Condition(argument=1, values=(1,), mask=0xF),
+)
+"""AF_INET or AF_INET6, and SOCK_STREAM. A socket of AF_UNIX could be connected to a daemon, whatever network the program has."""
+
 _PAIRS_OF_STREAMS: Final = (Condition(argument=0, values=(1,)), Condition(argument=1, values=(1,), mask=0xF))
 """AF_UNIX and SOCK_STREAM: such a pair is inside the program. One of datagrams can be connected to the socket of a daemon."""
 

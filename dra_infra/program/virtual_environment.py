@@ -36,6 +36,10 @@ class VirtualEnvironment(NamedTuple):
     hint: str
 
 
+NO_ENVIRONMENT: Final = VirtualEnvironment(None, "")
+"""That of a program in another language."""
+
+
 def find_virtual_environment(
     file: Path, settings: Mapping[str, Any], within: Sequence[Path] | None = None
 ) -> VirtualEnvironment:

@@ -387,7 +387,7 @@ def test_a_folder_that_does_not_exist_is_not_answered_by_the_one_above(tmp_path:
 @pytest.mark.parametrize(
     "settings",
     [
-        "name: app\nruntime: nodejs\n",
+        "name: app\nruntime: [python]\n",
         "runtime: python\n",
         "- a\n",
         "name: [\n",

@@ -21,10 +21,15 @@ HEADERS = {
 
 
 def answer(
-    machine: str, number: int, *arguments: int, network: bool = False, architecture: int | None = None
+    machine: str,
+    number: int,
+    *arguments: int,
+    network: bool = False,
+    loopback: bool = False,
+    architecture: int | None = None,
 ) -> str | int:
     """Run the filter as the kernel does (Documentation/networking/filter.rst); `RUN` or the error number."""
-    code = seccomp.filter_for(machine, network=network)
+    code = seccomp.filter_for(machine, network=network, loopback=loopback)
     architecture = ARCHITECTURE[machine] if architecture is None else architecture
     record = struct.pack("<iIQ6Q", number, architecture, 0, *(*arguments, *[0] * 6)[:6])
     steps = list(struct.iter_unpack("=HBBI", code))
@@ -90,6 +95,21 @@ def test_the_filter_answers_every_number_as_the_rules_say(machine: str, network:
             other = fitting.copy()
             other[condition.argument] = 0x7FFFFFFE & condition.mask
             assert answer(machine, number, *other, network=network) == rule.otherwise
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_program_with_loopback_makes_sockets_of_tcp_and_no_others(machine: str):
+    number = numbers(machine)
+    internet, internet6, unix, netlink, stream, datagram, raw, non_blocking = 2, 10, 1, 16, 1, 2, 3, 0o4000
+    for family in (internet, internet6):
+        assert answer(machine, number["socket"], family, stream | non_blocking, loopback=True) == RUN
+        for kind in (datagram, raw):
+            assert answer(machine, number["socket"], family, kind, loopback=True) == errno.EACCES
+    for family in (unix, netlink):
+        assert answer(machine, number["socket"], family, stream, loopback=True) == errno.EACCES
+    for name in ("bind", "connect", "listen", "accept4"):
+        assert answer(machine, number[name], loopback=True) == RUN
+        assert answer(machine, number[name]) == errno.EACCES
 
 
 @pytest.mark.parametrize("machine", MACHINES)

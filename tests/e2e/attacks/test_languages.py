@@ -1,0 +1,147 @@
+"""A stranger's program in another language looks for secrets, writes outside, and reaches for the network and for daemons."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.attacks.conftest import Loot
+from tests.support.languages.commands import Team, copy_host
+
+pytestmark = pytest.mark.e2e
+
+SECRETS = {
+    "PULUMI_ACCESS_TOKEN": "planted-pulumi-token",
+    "PULUMI_CONFIG_PASSPHRASE": "planted-passphrase",
+    "AWS_SECRET_ACCESS_KEY": "planted-aws-key",
+    "GITLAB_TOKEN": "planted-gitlab-token",
+}
+
+OBJECT = """\
+resources:
+  loot:
+    type: kubernetes:core/v1:ConfigMap
+    properties: {metadata: {name: loot}, data: %s}
+"""
+
+# The host of YAML starts the compiler that the project names: any command.
+COMPILER = """
+import glob, json, os, socket
+secrets, files, targets, port, daemon = json.loads(%r)
+seen = [json.dumps(dict(os.environ))]
+for file in [*glob.glob("/proc/*/environ"), *files]:
+    try:
+        seen.append(open(file, "rb").read().decode(errors="replace"))
+    except OSError:
+        pass
+got = sorted(each for each in secrets if each in "".join(seen))
+for target in targets:
+    try:
+        open(target, "ab").close()
+        got.append(f"the right to write {target}")
+    except OSError:
+        pass
+for family, address in ((socket.AF_INET, ("127.0.0.1", port)), (socket.AF_UNIX, daemon), (socket.AF_INET, ("169.254.169.254", 80))):
+    try:
+        with socket.socket(family) as opened:
+            opened.settimeout(5)
+            opened.connect(address)
+            got.append(f"a connection to {address}")
+    except OSError:
+        pass
+print(%r %% json.dumps({"got": json.dumps(got)}))
+"""
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[tuple[int, str]]:
+    """A service of the machine and a daemon such as Docker's, which take every connection: a port, and a socket of a file."""
+    daemon = str(tmp_path / "d.sock")
+    with socket.socket() as service, socket.socket(socket.AF_UNIX) as local:
+        service.bind(("127.0.0.1", 0))
+        local.bind(daemon)
+        for each in (service, local):
+            each.listen()
+        yield service.getsockname()[1], daemon
+
+
+@pytest.fixture
+def team(tmp_path: Path, binaries: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Team:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine forge.example password planted-netrc\n")
+    hosts = copy_host(binaries("pulumi-language-yaml"), tmp_path_factory.mktemp("hosts"))
+    team = Team(tmp_path / "repository", hosts, {**SECRETS, "HOME": str(home)})
+    team.write(Pulumi_yaml="name: app\nruntime: yaml\n" + OBJECT % "{got: nothing}")
+    team.commit()
+    with (team.top / ".git" / "config").open("a") as config:
+        config.write('[http]\n\textraheader = "AUTHORIZATION: basic planted-checkout"\n')
+    return team
+
+
+def attack(team: Team, script: str) -> str:
+    team.project.joinpath("steal.py").write_text(script)
+    runtime = {"name": "yaml", "options": {"compiler": shlex.join([sys.executable, "steal.py"])}}
+    text = f"name: app\nruntime: {json.dumps(runtime)}\n{OBJECT % '{got: nothing}'}"
+    team.write(Pulumi_yaml=text)
+    done = team.run("review", ".", "--format", "json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing" in done.stdout
+    return done.stdout + done.stderr
+
+
+def test_a_compiler_of_yaml_reads_secrets_writes_outside_and_opens_connections(
+    team: Team, loot: Loot, tmp_path: Path, listening: tuple[int, str]
+) -> None:
+    home = Path(team.variables["HOME"])
+    secrets = [*SECRETS.values(), "planted-netrc", "planted-checkout"]
+    team.project.joinpath("netrc").symlink_to(home / ".netrc")
+    files = [str(home / ".netrc"), str(team.top / ".git" / "config"), "../.git/config", "netrc"]
+    targets = [str(tmp_path / "outside"), str(home / ".bashrc"), str(team.hosts / "pulumi-language-yaml")]
+    told = json.dumps([secrets, files, targets, *listening])
+    answer = attack(team, COMPILER % (told, "name: app\nruntime: yaml\n" + OBJECT))
+    loot.add_secrets("what the program declares", answer, *secrets)
+    loot.add_if("the right to write" in answer, "the right to write outside")
+    loot.add_if("a connection to" in answer, "a connection")
+    for target in targets[:2]:
+        loot.add_if(Path(target).exists(), f"a file at {target}")
+
+
+def test_a_program_in_yaml_reads_files_of_the_user(team: Team, loot: Loot) -> None:
+    home = Path(team.variables["HOME"])
+    reading = json.dumps({"got": {"fn::readFile": str(home / ".netrc")}})
+    team.write(Pulumi_yaml="name: app\nruntime: yaml\n" + OBJECT % reading)
+    done = team.run("review", ".", "--format", "json")
+    assert "permission denied" in done.stdout + done.stderr
+    loot.add_secrets("what the program declares", done.stdout + done.stderr, "planted-netrc")
+
+
+def test_the_supervisor_ends_a_host_and_all_that_it_started(team: Team, loot: Loot, tmp_path: Path) -> None:
+    # Its grandchild leaves the group of the host.
+    script = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 3)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print(%r %% '{got: "nothing more"}')
+""" % ("name: app\nruntime: yaml\n" + OBJECT)
+    attack(team, script)
+    runs = [each for each in Path("/proc").glob("[0-9]*/cmdline") if b"steal.py" in _read(each)]
+    loot.add_if(runs, "a process that outlives the review")
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
