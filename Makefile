@@ -16,7 +16,7 @@ HOST ?= stand-in
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 TEST_WORKERS ?= $(E2E_WORKERS)
 
-.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat protos clean
+.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat mcp-evaluation protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -132,6 +132,9 @@ docs-version: docs ## Commit that site to the branch gh-pages of this clone as V
 
 release-check: $(STAMP) ## Build all that a release has twice to the same bytes, and try it (needs apt); TAG=v1.2.3 holds it to that version
 	@$(BIN)/python -m tools.release $(if $(TAG),--tag "$(TAG)")
+
+mcp-evaluation: $(STAMP) ## Run the 30 tasks for coding agents against the tools of `dra-infra mcp`
+	@$(BIN)/python -m tests.support.agent_tools
 
 advisories: $(STAMP) ## Compare all pins with the advisories in DATABASE=folder, as osv.dev publishes them; asks no network (needs Go)
 	@$(BIN)/python -m tools.advisories "$(DATABASE)"

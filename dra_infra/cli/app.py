@@ -118,6 +118,7 @@ COMMANDS: Final = {
     "validate": Listed("validate", "Check manifests as the API server does."),
     "migrate": Listed("migrate", "Turn device-plugin requests and old DRA into claims."),
     "catalog": Listed("programs", "Print what is known of GPUs, drivers and fleets."),
+    "mcp": Listed("agents", "Answer coding agents (Model Context Protocol)."),
     "snapshot": Listed("cluster", "Read a live cluster into one file."),
     "status": Listed("cluster", "Show the claims of a live cluster."),
     "doctor": Listed("cluster", "Look for what is wrong with devices in a cluster."),

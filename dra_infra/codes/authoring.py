@@ -9,7 +9,7 @@ AUTHORING: dict[str, str] = {
     "gate-needs-gate": "the target turns a feature gate on without another that it needs",
     # components
     "wrong-type": "an argument or field has a value of another type",
-    "unknown-argument": "a component has no such argument",
+    "unknown-argument": "a component or a tool has no such argument",
     "alias-of-another-kind": "an alias names a kind of object that the component does not make",
     "import-of-another-name": "the object to import is not the one that the component makes",
     "ignored-content": "options ignore changes of what the object's name is made of",
@@ -94,6 +94,12 @@ AUTHORING: dict[str, str] = {
     "values-unreadable": "a file with values of a chart cannot be read",
     "wrong-usage": "options or arguments of a command are wrong, or do not go together",
     "report-not-written": "a file for a report cannot be written",
+    # calls of coding agents
+    "call-refused": "a command refuses an argument of an agent's call, or several together",
+    "call-too-large": "a call of an agent has more text, files, calls beside it or a longer report than is taken",
+    "call-not-finished": "the command of an agent's call did not end in time, needed too much memory or died",
+    "path-leads-out": "a call of an agent names a file that is not in the folder of the server, or a link",
+    "mcp-not-installed": "`dra-infra mcp` needs a library that is not installed",
     "no-fleet": "a placement was asked for without a fleet",
 }
 """Code and its one-line meaning, by where it is found."""

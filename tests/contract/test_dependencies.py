@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from dra_infra.placement.integer_programs import NO_SOLVER
 
 ROOT = Path(__file__).parents[2]
@@ -20,20 +22,22 @@ def test_the_package_and_the_requirements_name_the_same_dependencies():
     assert listed == {name_of(each) for each in project["dependencies"]}
 
 
-def test_the_extra_of_the_node_plugin_and_its_requirements_name_the_same():
+@pytest.mark.parametrize("extra", ["plugin", "mcp"])
+def test_an_extra_and_its_requirements_name_the_same(extra: str):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = (ROOT / "requirements" / "plugin.in").read_text().splitlines()
+    lines = (ROOT / "requirements" / f"{extra}.in").read_text().splitlines()
     listed = {name_of(line) for line in lines if line and not line.startswith(("#", "-"))}
-    assert listed == {name_of(each) for each in project["optional-dependencies"]["plugin"]}
+    assert listed == {name_of(each) for each in project["optional-dependencies"][extra]}
 
 
-def test_the_node_plugin_runs_with_the_releases_that_everything_else_runs_with():
+def test_extras_run_with_the_releases_that_everything_else_runs_with():
     def pins(name: str) -> dict[str, str]:
         text = (ROOT / "requirements" / name).read_text()
         return dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", text, re.MULTILINE))
 
-    plugin, dev = pins("plugin.txt"), pins("dev.txt")
-    assert plugin == {name: dev.get(name) for name in plugin}
+    dev = pins("dev.txt")
+    for extra in (pins("plugin.txt"), pins("mcp.txt")):
+        assert extra == {name: dev.get(name) for name in extra}
 
 
 def test_a_verdict_without_the_solver_names_the_release_of_the_extra():

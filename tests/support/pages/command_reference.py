@@ -175,7 +175,9 @@ def _section(name: str, command: Any) -> str:
         lines += [f"{after}\n"]
     lines += ["<!-- made by: tests/contract/test_command_help.py -->\n```console"]
     lines += [f"$ {example}" for example in examples_of(command)]
-    lines += ["```\n", "| | Default | |", "| --- | --- | --- |"]
+    lines += ["```"]
+    if command.params:
+        lines += ["\n| | Default | |", "| --- | --- | --- |"]
     for parameter in command.params:
         if parameter.name == "help" or getattr(parameter, "hidden", False):
             continue
