@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dra_infra.answers.simulating import Simulation as Simulation
     from dra_infra.answers.simulating import simulate as simulate
     from dra_infra.answers.snapshotting import take_snapshot as take_snapshot
+    from dra_infra.answers.upgrading import read_upgrade as read_upgrade
+    from dra_infra.answers.upgrading import upgrade as upgrade
     from dra_infra.answers.validating import ValidationReport as ValidationReport
     from dra_infra.answers.validating import validate as validate
 
@@ -59,9 +61,11 @@ _HOMES = {
     "observe_snapshot": "observing",
     "plan_drain": "draining",
     "read_scene": "reading",
+    "read_upgrade": "upgrading",
     "review": "reviewing",
     "simulate": "simulating",
     "take_snapshot": "snapshotting",
+    "upgrade": "upgrading",
     "validate": "validating",
 }
 

@@ -21,11 +21,13 @@ class Checked:
         problems: What is wrong, in reading order; those of the run that made the objects are among them.
         accepted: The objects that can be placed, and the workloads that cannot.
         is_whole: False if an error belongs to no object. Some objects are missing then, and it is not known which pods need them.
+        of_objects: The problems that belong to objects, each with the position of its object; None for one of the fleet.
     """
 
     problems: tuple[Problem, ...]
     accepted: Accepted
     is_whole: bool = True
+    of_objects: tuple[tuple[int | None, Problem], ...] = ()
 
     @property
     def has_errors(self) -> bool:
@@ -57,6 +59,7 @@ def check(scene: Scene, *, target: ClusterTarget | None = None) -> Checked:
         problems=in_reading_order(problems),
         accepted=split_accepted(scene.manifests, errors, scene.kinds, is_absent),
         is_whole=not any(problem.severity == "error" for problem in scene.program.problems),
+        of_objects=tuple(reported),
     )
 
 

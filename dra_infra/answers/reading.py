@@ -11,6 +11,7 @@ from dra_infra.advice.clusters import of_provider
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.settings import (
     check_settings,
+    choose_fleet,
     find_fleet,
     read_program,
     read_snapshot,
@@ -22,13 +23,12 @@ from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 
 
-class ClusterOptions(TypedDict, total=False):
-    """The options that say which cluster a question is about, and with which configuration its program runs.
+class HardwareOptions(TypedDict, total=False):
+    """The options of a cluster but for its release, and the configuration with which its program runs.
 
     Args:
         fleet: Hardware by name, such as `hgx-h100 x 4`, or a file; None takes the stack's `dra-infra:fleet`.
         snapshot: The cluster as `dra-infra snapshot` or kubectl wrote it, in place of a fleet. What runs there counts.
-        kubernetes: Kubernetes minor, such as `1.37`; None takes the stack's, else the newest.
         gates: Feature gates that the cluster sets otherwise than its minor does.
         driver: Releases of the drivers, for the checks and for fleets by name; None takes the stack's, else the newest.
         stack: Stack whose configuration is read.
@@ -38,12 +38,21 @@ class ClusterOptions(TypedDict, total=False):
 
     fleet: str | None
     snapshot: Path | None
-    kubernetes: str | None
     gates: Mapping[str, bool]
     driver: str | None
     stack: str | None
     config: Mapping[str, str]
     kinds: Path | None
+
+
+class ClusterOptions(HardwareOptions, total=False):
+    """The options that say which cluster a question is about, and with which configuration its program runs.
+
+    Args:
+        kubernetes: Kubernetes minor, such as `1.37`; None takes the stack's, else the newest.
+    """
+
+    kubernetes: str | None
 
 
 class SceneOptions(ClusterOptions, total=False):
@@ -59,7 +68,11 @@ class SceneOptions(ClusterOptions, total=False):
 
 
 def read_scene(
-    path: Path | str = ".", *, timeout: float = DEFAULT_TIMEOUT, **options: Unpack[SceneOptions]
+    path: Path | str = ".",
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    needs_fleet: bool = True,
+    **options: Unpack[SceneOptions],
 ) -> Scene:
     """Read the objects of a Pulumi program or of manifests, and the hardware that they are placed on.
 
@@ -68,6 +81,7 @@ def read_scene(
     Args:
         path: The folder of a Pulumi project, or a folder or file of manifests.
         timeout: Seconds that the program may run.
+        needs_fleet: Whether hardware has to be named. If it is not, the scene has none where none is named, and nothing is placed.
         options: Hardware, release and configuration.
 
     Returns:
@@ -92,10 +106,11 @@ def read_scene(
     warnings = check_settings(project, stack, config) if project is not None else ()
     snapshot, kinds = options.get("snapshot"), options.get("kinds")
     cluster = read_snapshot(snapshot, driver=program.driver) if snapshot is not None else None
-    hardware = cluster.fleet if cluster else find_fleet(options.get("fleet"), project, config)
+    choose = find_fleet if needs_fleet else choose_fleet
+    hardware = cluster.fleet if cluster else choose(options.get("fleet"), project, config)
     scene = Scene.of(
         program,
-        fleet=set_prices(hardware, options.get("prices")),
+        fleet=set_prices(hardware, options.get("prices")) if hardware is not None else None,
         running=Running.of(cluster, program) if cluster else NOTHING_RUNS,
         kinds=load_workload_kinds(kinds) if kinds else workload_kinds(),
     )

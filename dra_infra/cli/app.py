@@ -112,6 +112,7 @@ COMMANDS: Final = {
     "simulate": Listed("programs", "Say where the pods of a program fit."),
     "explain": Listed("programs", "Say why a pod or claim gets no devices."),
     "review": Listed("review", "Compare objects with what they were."),
+    "upgrade": Listed("programs", "Say what changes with another Kubernetes release."),
     "compile": Listed("review", "Write the objects of a pull request to a file."),
     "comment": Listed("pull_requests", "Post a review on a pull request."),
     "pull-request": Listed("pull_requests", "Ask GitHub which pull request a commit is of."),

@@ -7,6 +7,7 @@ from dra_infra.codes.clusters import CLUSTERS
 from dra_infra.codes.migrations import MIGRATIONS
 from dra_infra.codes.objects import OBJECTS
 from dra_infra.codes.reviews import REVIEWS
+from dra_infra.codes.upgrades import UPGRADES
 
-CODES: dict[str, str] = AUTHORING | OBJECTS | REVIEWS | CLUSTERS | MIGRATIONS
+CODES: dict[str, str] = AUTHORING | OBJECTS | REVIEWS | CLUSTERS | MIGRATIONS | UPGRADES
 """Every stable code with its one-line meaning."""

@@ -24,8 +24,16 @@ from dra_infra.kubernetes.api import (
     value_at,
 )
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.apiserver import PodAdmission, QuotaKey, Quotas, Use, count_claim, read_hard
-from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, ServedResources
+from dra_infra.kubernetes.apiserver import (
+    PodAdmission,
+    QuotaKey,
+    Quotas,
+    Use,
+    count_claim,
+    counts_by_extended_resource,
+    read_hard,
+)
+from dra_infra.kubernetes.scheduler import ServedResources
 from dra_infra.output.wording import count_of
 from dra_infra.placement.demand import Demand, Undecided, Workload, find_classes, read_demand
 from dra_infra.placement.question import PlacementQuestion
@@ -94,7 +102,7 @@ class ProgramObjects:
 
     def count_claim(self, spec: Any) -> Use:
         """Count what one claim uses of quotas."""
-        return count_claim(spec, self.extended_names, bridged=self.release.enabled(EXTENDED_RESOURCES_GATE))
+        return count_claim(spec, self.extended_names, bridged=counts_by_extended_resource(self.release))
 
     @property
     def readable_classes(self) -> dict[str, DeviceClass]:

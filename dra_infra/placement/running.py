@@ -33,10 +33,10 @@ from dra_infra.kubernetes.apiserver import (
     count_extended_claim,
     count_object,
     count_pod,
+    counts_by_extended_resource,
 )
 from dra_infra.kubernetes.scheduler import (
     EXTENDED_CLAIM_ANNOTATION,
-    EXTENDED_RESOURCES_GATE,
     NO_EXECUTE,
     NOTHING_TAKEN,
     PlacedDevice,
@@ -153,7 +153,7 @@ class Running:
             return self.taken
         own = _own_refs(self.programs)
         removed = {each.name for each in self.snapshot.fleet.nodes} - {each.name for each in fleet.nodes}
-        tainted = self._find_tainted(manifests, fleet, release)
+        tainted = self.find_evicted(manifests, fleet, release)
         going: set[ObjectRef] = set()
         bare: list[str] = []
         first: dict[ObjectRef, str] = {}
@@ -193,10 +193,16 @@ class Running:
             notes.append(f"evicted, and made anew by no controller: Pod {join_words(bare, most=8)}")
         return replace(taken, evicted=tuple(made.values()), gone=taken.gone | going, notes=tuple(notes))
 
-    def _find_tainted(
+    def find_evicted(
         self, manifests: Iterable[Mapping[str, Any]], fleet: Fleet, release: Release
     ) -> set[ObjectRef]:
-        """Pods that lose devices by taints of these and of rules."""
+        """Return the pods that a release evicts because of taints on their devices, which slices and DeviceTaintRules have.
+
+        Args:
+            manifests: Objects beside those of the snapshot, of which DeviceTaintRules count.
+            fleet: The fleet with its slices.
+            release: The release whose eviction controller decides.
+        """
         if not release.enabled("DRADeviceTaints"):
             return set()
         slices, _ = with_taint_rules(fleet.slices, [*self.taken.policies, *manifests], release)
@@ -396,7 +402,7 @@ def _find_charges(running: Running, own: Set[ObjectRef]) -> Charges:
     ):
         return Charges()
     head = programs[-1] if programs else None
-    bridged = head is not None and head.release.enabled(EXTENDED_RESOURCES_GATE)
+    bridged = head is not None and counts_by_extended_resource(head.release)
     names = name_extended(head, running.snapshot.fleet.classes if running.snapshot else ())
     pods: dict[ObjectRef, Use] = {}
     for ref, pod in running.pod_records.items():

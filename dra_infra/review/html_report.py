@@ -152,7 +152,7 @@ def render_html(review: Review) -> str:
     script = _script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        _environment()
+        make_environment()
         .get_template("review.html.j2")
         .render(
             review=review,
@@ -223,7 +223,8 @@ def _script() -> str:
 
 
 @cache
-def _environment() -> Environment:
+def make_environment() -> Environment:
+    """Return the environment of the templates of pages, which escapes every text."""
     environment = Environment(
         loader=PackageLoader("dra_infra.review"),
         autoescape=True,

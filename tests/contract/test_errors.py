@@ -13,6 +13,7 @@ from dra_infra.codes.clusters import CLUSTERS
 from dra_infra.codes.migrations import MIGRATIONS
 from dra_infra.codes.objects import OBJECTS
 from dra_infra.codes.reviews import REVIEWS
+from dra_infra.codes.upgrades import UPGRADES
 from tests.support.pages import problem_pages
 from tests.support.pages.documents import ROOT
 
@@ -42,7 +43,7 @@ def test_every_code_that_the_package_writes_is_in_the_catalogue():
 
 
 def test_no_code_stands_in_two_tables():
-    tables = [AUTHORING, CLUSTERS, MIGRATIONS, OBJECTS, REVIEWS]
+    tables = [AUTHORING, CLUSTERS, MIGRATIONS, OBJECTS, REVIEWS, UPGRADES]
     assert Counter(code for table in tables for code in table) == Counter(list(CODES))
 
 

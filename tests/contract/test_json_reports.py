@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "simulate with autoscalers and pools": ("simulate", ("scaled.yaml", "--fleet", "pools.yaml")),
     "simulate what has an error": ("simulate", ("broken.yaml", *FLEET)),
     "simulate what cannot be read": ("simulate", ("bad.yaml", *FLEET)),
+    "upgrade": ("upgrade", ("objects.yaml", *FLEET, "--from", "1.34", "--to", "1.37")),
     "explain": ("explain", ("job/train", "objects.yaml", *FLEET)),
     "explain with pools": ("explain", ("job/train", "objects.yaml", "--fleet", "pools.yaml")),
     "explain what does not fit": ("explain", ("job/train", "objects.yaml", "--fleet", "a100-80gb", "--deep")),

@@ -196,6 +196,53 @@ def simulate() -> None:
     """  # noqa: D301  (click reads the character)
 
 
+@options.command("dra_infra.cli.upgrade:run")
+@click.argument(
+    "path",
+    type=options.FILE,
+    required=False,
+    help="Folder of a Pulumi project in Python, or manifests; else the snapshot alone, or this folder.",
+)
+@click.option(
+    "--from", "older", metavar="RELEASE", required=True, help="The release that the cluster has: 1.34."
+)
+@click.option("--to", "newer", metavar="RELEASE", required=True, help="The release that it gets: 1.37.")
+@options.fleet
+@options.prices
+@options.snapshot
+@options.gates
+@options.driver
+@options.stack
+@options.config
+@options.provider
+@options.seconds(60.0, "How long the program may run for each release, and then each search.")
+@options.kinds
+@click.option(
+    "--fail-on",
+    metavar="LEVEL",
+    type=options.OneOf(["breaks", "changes", "note", "never"]),
+    default="breaks",
+    help="Least difference that ends with 1, in this order: breaks, changes or note; or never.",
+)
+@options.report_form("text", "markdown", "json", "html")
+@options.report_files(".html, .md, .json or .txt")
+def upgrade() -> None:
+    """Say what changes for your objects, pods and devices when the cluster gets another release of Kubernetes.
+
+    The same objects are checked, placed and evicted by the rules of both releases, and the answers are compared, the worst first.
+    It ends with the steps before and after the upgrade, with what was compared, and with what was not.
+
+    Exits with 0 when nothing breaks, 1 when something does (--fail-on), 2 when there is no answer.
+
+    \b
+    Examples:
+      dra-infra upgrade --from 1.34 --to 1.37
+      dra-infra upgrade manifests/ --from 1.36 --to 1.37 --fleet "hgx-h100 x 4"
+      dra-infra upgrade --from 1.36 --to 1.37 --snapshot cluster.yaml --output upgrade.html
+      dra-infra upgrade infra/ --from 1.35 --to 1.37 --gate DRADeviceTaints=true --fail-on changes
+    """  # noqa: D301  (click reads the character)
+
+
 @options.command("dra_infra.cli.explain:run")
 @click.argument(
     "name",

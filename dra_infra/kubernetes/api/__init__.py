@@ -109,6 +109,8 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.api.resource_slice import ResourceSlice as ResourceSlice
     from dra_infra.kubernetes.api.resource_slice import ResourceSliceSpec as ResourceSliceSpec
     from dra_infra.kubernetes.api.semver import Semver as Semver
+    from dra_infra.kubernetes.api.stored_versions import removed_in as removed_in
+    from dra_infra.kubernetes.api.stored_versions import stored_version as stored_version
     from dra_infra.kubernetes.api.versions import convert as convert
     from dra_infra.kubernetes.api.workload_kinds import BUILT_IN_KINDS as BUILT_IN_KINDS
     from dra_infra.kubernetes.api.workload_kinds import SUSPENDED as SUSPENDED
@@ -254,6 +256,10 @@ _HOMES = find_homes(
             "ResourceSliceSpec",
         ),
         "semver": ("Semver",),
+        "stored_versions": (
+            "removed_in",
+            "stored_version",
+        ),
         "versions": ("convert",),
         "workload_kinds": (
             "BUILT_IN_KINDS",

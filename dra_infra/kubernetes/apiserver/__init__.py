@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.apiserver.admission import count_extended_claim as count_extended_claim
     from dra_infra.kubernetes.apiserver.admission import count_object as count_object
     from dra_infra.kubernetes.apiserver.admission import count_pod as count_pod
+    from dra_infra.kubernetes.apiserver.admission import (
+        counts_by_extended_resource as counts_by_extended_resource,
+    )
     from dra_infra.kubernetes.apiserver.admission import describe_refusal as describe_refusal
     from dra_infra.kubernetes.apiserver.admission import read_hard as read_hard
     from dra_infra.kubernetes.apiserver.claims import check_toleration as check_toleration
@@ -54,6 +57,7 @@ _HOMES = find_homes(
             "count_extended_claim",
             "count_object",
             "count_pod",
+            "counts_by_extended_resource",
             "describe_refusal",
             "read_hard",
         ),

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.limits import MAX_RESULTS
 from dra_infra.kubernetes.api.manifests import mapping, mappings
 from dra_infra.kubernetes.api.metadata import ObjectRef
@@ -146,13 +147,22 @@ def count_object(manifest: Mapping[str, Any]) -> Use:
     return Counter({f"count/{plural}.{group}".removesuffix("."): 1})
 
 
+def counts_by_extended_resource(release: Release) -> bool:
+    """Return whether quotas count claims under the keys of extended resources too.
+
+    Source: `claimEvaluator.Usage` in pkg/quota/v1/evaluator/core/resource_claims.go of 1.34.10, which does not, and of 1.35.8 to 1.37.1,
+    which do with the gate DRAExtendedResource.
+    """
+    return release.number >= 35 and release.enabled("DRAExtendedResource")
+
+
 def count_claim(spec: Any, extended: Mapping[str, str], *, bridged: bool) -> Use:
     """Counts what one claim uses of quotas.
 
     Args:
         spec: Of the claim.
         extended: The extended resource name of each class that has one.
-        bridged: Whether its devices count for extended resources too (gate DRAExtendedResource).
+        bridged: Whether its devices count for extended resources too, as `counts_by_extended_resource` returns it.
     """
     use: Use = Counter({QuotaKey.CLAIMS: 1})
     for class_name, devices in claim_devices(spec):

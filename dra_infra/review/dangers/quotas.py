@@ -15,10 +15,11 @@ from dra_infra.kubernetes.apiserver import (
     count_claim,
     count_extended_claim,
     count_pod,
+    counts_by_extended_resource,
     describe_refusal,
     read_hard,
 )
-from dra_infra.kubernetes.scheduler import EXTENDED_RESOURCES_GATE, pod_requests
+from dra_infra.kubernetes.scheduler import pod_requests
 from dra_infra.output.wording import join_words
 from dra_infra.placement.demand import ExtendedClaim
 from dra_infra.placement.objects import ProgramObjects
@@ -115,9 +116,7 @@ class _Counter:
 
     def count_claim(self, spec: Any) -> Use:
         """Count what one claim uses."""
-        return count_claim(
-            spec, self._extended, bridged=self._objects.release.enabled(EXTENDED_RESOURCES_GATE)
-        )
+        return count_claim(spec, self._extended, bridged=counts_by_extended_resource(self._objects.release))
 
     def count_pod(self, pods: PodTemplate) -> Use:
         """Count what one pod uses, with the claim that the scheduler makes for its extended resources."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.identity import Outcome as Outcome
     from dra_infra.kubernetes.scheduler.allocator.identity import PoolID as PoolID
     from dra_infra.kubernetes.scheduler.allocator.identity import Published as Published
+    from dra_infra.kubernetes.scheduler.allocator.identity import published_devices as published_devices
     from dra_infra.kubernetes.scheduler.allocator.matching import Matching as Matching
     from dra_infra.kubernetes.scheduler.allocator.node_selectors import find_parse_error as find_parse_error
     from dra_infra.kubernetes.scheduler.allocator.pools import Pool as Pool
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.refusals import Refusal as Refusal
     from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey as RequestKey
     from dra_infra.kubernetes.scheduler.allocator.requests import Wanted as Wanted
+    from dra_infra.kubernetes.scheduler.allocator.selection import CelEvaluator as CelEvaluator
     from dra_infra.kubernetes.scheduler.allocator.selection import DeviceKinds as DeviceKinds
     from dra_infra.kubernetes.scheduler.allocator.selection import Trouble as Trouble
     from dra_infra.kubernetes.scheduler.allocator.selection import passes_selectors as passes_selectors
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.scheduler.allocator.taking import list_untolerated as list_untolerated
     from dra_infra.kubernetes.scheduler.allocator.variants import Quirk as Quirk
     from dra_infra.kubernetes.scheduler.allocator.variants import Variant as Variant
+    from dra_infra.kubernetes.scheduler.allocator.variants import choose_variant as choose_variant
 
 # The source: a name is public when it stands here, behind its module.
 _HOMES = find_homes(
@@ -73,6 +76,7 @@ _HOMES = find_homes(
             "Outcome",
             "PoolID",
             "Published",
+            "published_devices",
         ),
         "matching": ("Matching",),
         "node_selectors": ("find_parse_error",),
@@ -90,6 +94,7 @@ _HOMES = find_homes(
             "Wanted",
         ),
         "selection": (
+            "CelEvaluator",
             "DeviceKinds",
             "Trouble",
             "passes_selectors",
@@ -107,6 +112,7 @@ _HOMES = find_homes(
         "variants": (
             "Quirk",
             "Variant",
+            "choose_variant",
         ),
     }
 )
