@@ -117,6 +117,11 @@ class Server:
         response = self._request("GET", path)
         return None if _is_error(response) else _read(response).stored
 
+    def read_raw(self, path: str) -> Object | None:
+        """What the server answers to a GET of *path*, whatever it is; None for an error."""
+        response = self._request("GET", path)
+        return None if _is_error(response) else dict(response.json())
+
     def store(self, case: Case) -> Object:
         """Create *case* for good and return what is stored, without what the server adds to the metadata."""
         answer = self.answer(case, field_validation="Strict", dry_run=False)
