@@ -201,7 +201,7 @@ class Provenance:
         return {
             "text": self.describe(),
             "kubernetes": [
-                {"minor": each.minor, "rules": each.patch, "gates": _changed_gates(each)}
+                {"minor": each.minor, "patch": each.patch, "rules": each.rules, "gates": _changed_gates(each)}
                 for each in self.releases
             ],
             "placement": self.placement.minor if self.placement is not None else None,
@@ -238,11 +238,14 @@ class Provenance:
         return {name: text for name, text in found.items() if text}
 
     def _describe_placement(self, placement: Release) -> str:
+        name = _name_release(placement)
         if self.base_placement is None:
-            return placement.minor
-        if self.base_placement.minor != placement.minor:
-            return f"{placement.minor}, the base by those of {self.base_placement.minor}"
-        return f"{placement.minor}, the base with its own gates"
+            return name
+        if self.base_placement.patch != placement.patch:
+            is_other_minor = self.base_placement.minor != placement.minor
+            of_base = _name_release(self.base_placement) if is_other_minor else self.base_placement.patch
+            return f"{name if is_other_minor else placement.patch}, the base by those of {of_base}"
+        return f"{name}, the base with its own gates"
 
     @property
     def _shared_gates(self) -> dict[str, bool]:
@@ -261,14 +264,27 @@ class Provenance:
         told = []
         for each in self.releases:
             own = {name: value for name, value in _changed_gates(each).items() if name not in gates}
-            told.append(f"{each.minor} (rules of {each.patch}{f', {_name_gates(own)}' if own else ''})")
+            told.append(
+                f"{_name_release(each)} (rules of {each.rules}{f', {_name_gates(own)}' if own else ''})"
+            )
         reported = f", which the API server reports as {server}" if server else ""
         return f"Kubernetes {join_words(told, most=_MOST)}{reported}"
 
 
 def _sort_releases(releases: Iterable[Release]) -> tuple[Release, ...]:
     """The releases once each, the oldest first."""
-    return tuple(sorted(set(releases), key=lambda each: (each.number, sorted(each.gates))))
+    return tuple(
+        sorted(set(releases), key=lambda each: (each.number, _patch_number(each), sorted(each.gates)))
+    )
+
+
+def _patch_number(release: Release) -> int:
+    return int(release.patch.rpartition(".")[2])
+
+
+def _name_release(release: Release) -> str:
+    """The minor; the patch where its own rules are not known."""
+    return release.minor if release.rules == release.patch else release.patch
 
 
 def _changed_gates(release: Release) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""The target of a program: the Kubernetes minor and its feature gates, and later driver and fleet."""
+"""The target of a program: the Kubernetes release and its feature gates, and later driver and fleet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.errors import InvalidSpecError, Problem
-from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release, read_version, shorten_version
 
 __all__ = ["SUPPORTED_MINORS", "ClusterTarget", "Release"]
 
@@ -26,7 +26,8 @@ class ClusterTarget:
     """The cluster that a program is meant for.
 
     Args:
-        kubernetes: Minor version, one of `SUPPORTED_MINORS`. None checks on the oldest and the newest.
+        kubernetes: A minor of `SUPPORTED_MINORS`, which stands for its newest patch that is known, or a patch: `1.37.2`, `v1.37.2` or
+            `v1.37.2+k3s1`, of which `1.37.2` is kept. None checks on the oldest and the newest minor.
         gates: Feature gates that the cluster sets otherwise than its minor does: `{"DRAAdminAccess": False}`.
         serves: Versions of resource.k8s.io that the API server serves.
     """
@@ -35,15 +36,32 @@ class ClusterTarget:
     gates: Mapping[str, bool] = field(default_factory=dict)
     serves: frozenset[str] = frozenset({"v1"})
 
+    def __post_init__(self) -> None:
+        """Keep one spelling of a version, so that equal targets are equal."""
+        if isinstance(self.kubernetes, str):
+            object.__setattr__(self, "kubernetes", shorten_version(self.kubernetes))
+
     def __hash__(self) -> int:
         return hash((self.kubernetes, *sorted(self.gates.items()), frozenset(self.serves)))
 
     @property
+    def minor(self) -> str | None:
+        """The minor of `kubernetes`; a text that is no version stays as it is."""
+        version = read_version(self.kubernetes) if self.kubernetes is not None else None
+        return version.minor if version is not None else self.kubernetes
+
+    @property
     def minors(self) -> tuple[str, ...]:
         """The minors on which everything must hold."""
-        if self.kubernetes is None:
+        if self.minor is None:
             return (SUPPORTED_MINORS[0], SUPPORTED_MINORS[-1])
-        return (self.kubernetes,)
+        return (self.minor,)
+
+    @property
+    def patch(self) -> str:
+        """The patch that the target names; empty where it names none."""
+        version = read_version(self.kubernetes) if self.kubernetes is not None else None
+        return version.patch if version is not None else ""
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -54,7 +72,14 @@ class ClusterTarget:
         """
         if problems := check_target(self):
             raise InvalidSpecError(problems)
-        return tuple(_release(minor, tuple(sorted(self.gates.items()))) for minor in self.minors)
+        gates = tuple(sorted(self.gates.items()))
+        return tuple(_release(minor, gates, self.patch) for minor in self.minors)
+
+
+def supported_version(reported: str) -> str:
+    """Return the version that a server reports in our spelling, `1.37.2`; empty where its minor is not supported or it names no patch."""
+    version = read_version(reported)
+    return version.patch if version is not None and version.minor in SUPPORTED_MINORS else ""
 
 
 def read_gates(text: str) -> Mapping[str, bool]:
@@ -102,7 +127,7 @@ def check_target(target: ClusterTarget) -> tuple[Problem, ...]:
     """Problems of *target*: `wrong-type`, `unknown-kubernetes`, `unknown-gate`, `locked-gate`, `gate-needs-gate`."""
     if wrong := tuple(_check_types(target)):
         return wrong
-    if target.kubernetes is not None and target.kubernetes not in SUPPORTED_MINORS:
+    if target.minor is not None and target.minor not in SUPPORTED_MINORS:
         return (_unknown_minor(target.kubernetes),)
     return tuple(_check_gates(target))
 
@@ -111,7 +136,7 @@ def _check_types(target: ClusterTarget) -> Iterator[Problem]:
     """Problems that a type checker would find; the rest is only checked when there are none."""
     kubernetes: object = target.kubernetes
     if kubernetes is not None and not isinstance(kubernetes, str):
-        yield _wrong_type("kubernetes", kubernetes, "a minor version", 'write kubernetes="1.37"')
+        yield _wrong_type("kubernetes", kubernetes, "a version", 'write kubernetes="1.37"')
     gates: object = target.gates
     hint = 'write gates={"DRADeviceTaints": True}'
     if not isinstance(gates, Mapping):
@@ -130,12 +155,14 @@ def _wrong_type(path: str, value: object, expected: str, hint: str) -> Problem:
 
 
 @lru_cache(maxsize=64)
-def _release(minor: str, changes: tuple[tuple[str, bool], ...]) -> Release:
+def _release(minor: str, changes: tuple[tuple[str, bool], ...], patch: str = "") -> Release:
     chosen = dict(changes)
     gates = {
         name: chosen.get(name, states[minor].default) for name, states in GATES.items() if minor in states
     }
-    return Release(minor=minor, gates=frozenset(name for name, enabled in gates.items() if enabled))
+    return Release(
+        minor=minor, gates=frozenset(name for name, enabled in gates.items() if enabled), patch=patch
+    )
 
 
 def _check_gates(target: ClusterTarget) -> Iterator[Problem]:
@@ -191,7 +218,7 @@ def _unknown_minor(minor: object) -> Problem:
         path="kubernetes",
         code="unknown-kubernetes",
         message=f"{minor!r} is not a minor that is known here",
-        hint=f"supported are {', '.join(SUPPORTED_MINORS)}",
+        hint=f"supported are {', '.join(SUPPORTED_MINORS)}, and their patches",
     )
 
 

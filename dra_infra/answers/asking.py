@@ -6,7 +6,6 @@ objects of a snapshot.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,20 +31,20 @@ from dra_infra.client.kinds import (
     Kind,
 )
 from dra_infra.client.kubeconfig import REQUEST_TIMEOUT
-from dra_infra.client.objects import text
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.evidence import read_gates, read_served
 from dra_infra.cluster.pending import SeenObjects, ask_running, find_amounts, find_holders, find_placed
 from dra_infra.cluster.reading import Listing, Reader, open_reader
+from dra_infra.cluster.server_version import read_server_version
 from dra_infra.errors import FleetError, Problem, ProblemsError, ProgramError
 from dra_infra.explanation.asking import ClusterContext, find_subject
 from dra_infra.fleet import Fleet
-from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Node, Release, mapping
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Node, Release
 from dra_infra.kubernetes.scheduler import with_taint_rules
 from dra_infra.program.project import FLEET_SETTING, load_project
 from dra_infra.program.project_files import project_file
 from dra_infra.provenance import Provenance
-from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target
+from dra_infra.target import NEWEST_DRIVER, ClusterTarget, check_target, supported_version
 
 
 def find_own_project(stack: str | None, config: Mapping[str, str]) -> Path | None:
@@ -87,8 +86,9 @@ def ask_files(
     """
     snapshot = options.get("snapshot")
     if snapshot is not None and path is None:
-        release = release_of(options.get("kubernetes"), options.get("gates", {}))
         cluster = read_snapshot(snapshot, driver=options.get("driver") or NEWEST_DRIVER)
+        version = options.get("kubernetes") or supported_version(cluster.server) or None
+        release = release_of(version, options.get("gates", {}))
         return ask_snapshot(cluster, name, namespace=namespace, release=release)
     scene = read_scene(path or Path(), **options)
     if not scene.program.objects and scene.program.problems:
@@ -217,13 +217,11 @@ def _list(reader: Reader, kind: Kind, namespace: str) -> Listing:
 def _release(
     reader: Reader, kubernetes: str | None, gates: Mapping[str, bool]
 ) -> tuple[Release, str, list[Problem]]:
-    """The minor of the API server with its gates, over which the user's go, and the version that the server reports."""
-    status, version = reader.session.get_json("/version")
-    git_version = text(mapping(version).get("gitVersion")) if status == 200 else ""
-    match = re.match(r"v?(\d+\.\d+)\.", git_version)
-    minor = kubernetes or (match[1] if match else "")
+    """The release of the API server with its gates, over which the user's go, and the version that the server reports."""
+    git_version = read_server_version(reader.session)
+    version = kubernetes or supported_version(git_version)
     problems: list[Problem] = []
-    if minor not in SUPPORTED_MINORS and not kubernetes:
+    if not version:
         newest = SUPPORTED_MINORS[-1]
         problems.append(
             Problem(
@@ -234,12 +232,13 @@ def _release(
                 severity="warning",
             )
         )
-        minor = newest
+        version = newest
+    minor = ClusterTarget(kubernetes=version).minor or version
     served = {} if kubernetes else _usable(read_gates(reader.session), minor)
-    target = ClusterTarget(kubernetes=minor, gates={**served, **gates})
+    target = ClusterTarget(kubernetes=version, gates={**served, **gates})
     if served and check_target(target):
-        return release_of(minor, gates), git_version, problems
-    return release_of(minor, {**served, **gates}), git_version, problems
+        return release_of(version, gates), git_version, problems
+    return release_of(version, {**served, **gates}), git_version, problems
 
 
 def _usable(gates: Mapping[str, bool], minor: str) -> dict[str, bool]:

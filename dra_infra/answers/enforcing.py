@@ -16,6 +16,7 @@ from dra_infra.answers.settings import (
     SETTINGS,
     choose_fleet,
     find_wrong_settings,
+    on_server_of,
     read_snapshot,
 )
 from dra_infra.answers.simulating import simulate
@@ -98,6 +99,7 @@ def enforce(program: Program, cluster: EnforcedCluster) -> tuple[Problem, ...]:
         program: The objects. Markers stand for values that are secret or not known yet: nothing is said against those.
         cluster: The cluster.
     """
+    program = on_server_of(program, cluster.snapshot)
     scene = Scene.of(
         program,
         fleet=cluster.fleet,

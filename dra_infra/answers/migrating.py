@@ -427,11 +427,11 @@ def _place(
 ) -> Placement:
     """Place what a migration made on a fleet, all workloads together."""
     end = time.monotonic() + _SECONDS
-    minor = target.releases[-1].minor
+    version = target.kubernetes or target.releases[-1].minor
     scene = Scene.of_manifests(
         [each for one in migrated for each in (one.manifest, *one.added) if each is not None],
-        fleet=load_fleet(fleet, kubernetes=minor, driver=driver),
-        kubernetes=minor,
+        fleet=load_fleet(fleet, kubernetes=version, driver=driver),
+        kubernetes=version,
         gates=target.gates,
         driver=driver,
         kinds=kinds,

@@ -13,6 +13,7 @@ from dra_infra.answers.settings import (
     check_settings,
     choose_fleet,
     find_fleet,
+    on_server_of,
     read_program,
     read_snapshot,
     set_prices,
@@ -106,6 +107,7 @@ def read_scene(
     warnings = check_settings(project, stack, config) if project is not None else ()
     snapshot, kinds = options.get("snapshot"), options.get("kinds")
     cluster = read_snapshot(snapshot, driver=program.driver) if snapshot is not None else None
+    program = on_server_of(program, cluster)
     choose = find_fleet if needs_fleet else choose_fleet
     hardware = cluster.fleet if cluster else choose(options.get("fleet"), project, config)
     scene = Scene.of(

@@ -15,6 +15,7 @@ from dra_infra.answers.scene import Deployed, Scene
 from dra_infra.answers.settings import (
     check_settings,
     choose_fleet,
+    on_server_of,
     read_snapshot,
     set_prices,
     with_options,
@@ -245,8 +246,8 @@ def answer_review(
     tell("checking and placing")
     gates, kinds = options.get("gates", {}), options.get("kinds")
     result = compare(
-        replace(sides.base, gates={**sides.base.gates, **gates}),
-        replace(sides.head, gates={**sides.head.gates, **gates}),
+        on_server_of(replace(sides.base, gates={**sides.base.gates, **gates}), cluster),
+        on_server_of(replace(sides.head, gates={**sides.head.gates, **gates}), cluster),
         base_label=side_options.label,
         fleet=chosen,
         snapshot=cluster,

@@ -80,7 +80,8 @@ class Scene:
         Raises:
             InvalidSpecError: For gates of the program that the minor does not have, as `ClusterTarget.releases`.
         """
-        target = ClusterTarget(kubernetes=program.release.minor, gates=program.gates)
+        release = program.release
+        target = ClusterTarget(kubernetes=program.kubernetes or release.minor, gates=program.gates)
         if deployed is None:
             running_urns = {each.urn for each in program.objects if each.ref.stored in running.objects}
             deployed = Deployed(changed=frozenset(running_urns))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -23,8 +24,8 @@ from dra_infra.program.project import (
     FLEET_SETTING,
     Project,
     driver_of,
+    kubernetes_of,
     load_project,
-    minor_of,
     stacks_with_file,
 )
 from dra_infra.program.project_files import nearest_path
@@ -39,6 +40,7 @@ from dra_infra.target import (
     ClusterTarget,
     check_target,
     read_gates,
+    supported_version,
     write_gates,
 )
 
@@ -64,7 +66,7 @@ def choose_fleet(fleet: str | None, project: Project | None, config: Mapping[str
         name = str(project.root / name)
     if not name:
         return None
-    return load_fleet(name, kubernetes=minor_of(settings), driver=driver_of(settings))
+    return load_fleet(name, kubernetes=kubernetes_of(settings), driver=driver_of(settings))
 
 
 def with_options(
@@ -164,7 +166,7 @@ def find_wrong_settings(config: Mapping[str, str]) -> Iterator[Problem]:
         yield from error.problems
         return
     if gates:
-        yield from check_target(ClusterTarget(kubernetes=minor_of(config), gates=gates))
+        yield from check_target(ClusterTarget(kubernetes=kubernetes_of(config), gates=gates))
 
 
 def _bare_names(project: Project, config: Mapping[str, str]) -> Iterator[Problem]:
@@ -279,6 +281,19 @@ def set_prices(fleet: Fleet, file: Path | None) -> Fleet:
             hint='name a file with JSON such as {"a3-h100": 98.32}',
         ) from error
     return price_pools(fleet, read_prices(data, "--prices"))
+
+
+def on_server_of(program: Program, snapshot: Snapshot | None) -> Program:
+    """Return a program for the release of the API server that a snapshot was read from.
+
+    A release that the stack or the user names counts before that of the snapshot. A minor alone stands for the server's patch of it.
+    A program stays as it is where the snapshot does not name a supported release, or where that release cannot have the program's gates.
+    """
+    patch = supported_version(snapshot.server) if snapshot is not None else ""
+    named = program.target
+    if not patch or named.patch or not (named.kubernetes is None or patch.startswith(f"{named.kubernetes}.")):
+        return program
+    return program if check_target(replace(named, kubernetes=patch)) else replace(program, kubernetes=patch)
 
 
 def read_snapshot(file: Path, *, driver: str = NEWEST_DRIVER) -> Snapshot:

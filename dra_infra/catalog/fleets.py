@@ -48,7 +48,7 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str = NEWEST
             without a count is one node or rack, equal terms add up), or the path of a file with such terms, one on each
             line, or of a YAML or JSON file: either Nodes, ResourceSlices and DeviceClasses as `kubectl get -o yaml` prints them, or groups of nodes and node pools;
             `docs/fleets.md` has all of it.
-        kubernetes: Minor of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
+        kubernetes: Minor or patch of the cluster, `1.34`, which decides the layout of slices with counters; None for 1.35 and
             newer. A file of Kubernetes objects is read as it is.
         driver: Releases of the drivers for hardware that names none, as `--driver` takes them: `newest`, `25.8`, or
             `gpu.example.com=0.2`. Devices that the catalogue lists one by one stay those of their own release.
@@ -58,9 +58,10 @@ def load_fleet(text: str, *, kubernetes: str | None = None, driver: str = NEWEST
             `fleet-object`, `node-pool`, `prices-unreadable`, `unknown-driver-release`, `unknown-driver-gate`,
             `driver-gate-conflict`, `unknown-kubernetes`; all at once.
     """
-    if problems := check_target(ClusterTarget(kubernetes=kubernetes)):
+    target = ClusterTarget(kubernetes=kubernetes)
+    if problems := check_target(target):
         raise FleetError(problems)
-    separate = kubernetes != _LAST_WITH_COUNTERS_BESIDE_DEVICES
+    separate = target.minor != _LAST_WITH_COUNTERS_BESIDE_DEVICES
     read = _read(text.strip(), driver)
     if isinstance(read, DescribedFleet):
         return build(read, separate_counters=separate)

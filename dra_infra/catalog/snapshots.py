@@ -13,7 +13,7 @@ from typing import Any, Final
 from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.fleets import build
 from dra_infra.catalog.pool_objects import add_pools, is_pool
-from dra_infra.catalog.snapshot_headers import find_namespaces, find_read_kinds
+from dra_infra.catalog.snapshot_headers import find_namespaces, find_read_kinds, find_server_version
 from dra_infra.documents.yaml import iterate_manifests
 from dra_infra.errors import FleetError, ProblemsError
 from dra_infra.fleet import Fleet
@@ -35,12 +35,14 @@ class Snapshot:
             ResourceClaimList.
         whole: By plural of the kinds that its header says were read, the namespaces that these objects are of; empty for all. What is not in
             it does not exist there.
+        server: Version of the API server by its header, as it reported it; empty if it is not known. Of several texts, the last one's.
     """
 
     fleet: Fleet
     objects: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
     read: frozenset[str] = frozenset()
     whole: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    server: str = ""
 
     def has_all(self, plural: str, namespace: str) -> bool:
         """Return whether every object of a kind in a namespace is in it."""
@@ -86,7 +88,9 @@ def load_snapshot(texts: Iterable[str], *, name: str = NAME, driver: str = NEWES
         )
         snapshot = snapshot_of(manifests, name=name, driver=driver)
         whole = {plural: find_namespaces(text) for text in texts for plural in find_read_kinds(text)}
-        return replace(snapshot, read=frozenset({*whole, *map(_plural_of, lists)}), whole=whole)
+        server = next(filter(None, map(find_server_version, reversed(texts))), "")
+        read = frozenset({*whole, *map(_plural_of, lists)})
+        return replace(snapshot, read=read, whole=whole, server=server)
     except ProblemsError as error:
         raise FleetError(error.problems) from error
 

@@ -152,11 +152,12 @@ def complete_fleets(incomplete: str) -> list[str]:
     return [f"{before}{comma}{space}{name}" for name in _beginning(last.strip(), node_names())]
 
 
-def complete_minors(incomplete: str) -> list[str]:
-    """Complete a Kubernetes minor."""
-    from dra_infra.kubernetes.api import SUPPORTED_MINORS
+def complete_versions(incomplete: str) -> list[str]:
+    """Complete a Kubernetes minor, and after it the patches that are known."""
+    from dra_infra.kubernetes.api import KNOWN_PATCHES
 
-    return _beginning(incomplete, SUPPORTED_MINORS)
+    minors = _beginning(incomplete, KNOWN_PATCHES)
+    return minors or _beginning(incomplete, [patch for known in KNOWN_PATCHES.values() for patch in known])
 
 
 def complete_drivers(incomplete: str) -> list[str]:
@@ -234,17 +235,15 @@ _TIME: Final = re.compile(
 )
 
 
-def minor_of(
+def version_of(
     context: click.Context,  # noqa: ARG001  (click's signature)
     parameter: click.Parameter,  # noqa: ARG001
     value: str | None,
 ) -> str | None:
-    """Return the minor of a version as clusters show it: `1.36` of `v1.36.2`, whose rules are those of its minor."""
-    match = _VERSION.fullmatch(value) if value else None
-    return match["minor"] if match else value
+    """Return a version as clusters show it in one spelling: `1.36.2` of `v1.36.2-gke.1234`, and `1.36` of `v1.36`."""
+    from dra_infra.kubernetes.api import shorten_version
 
-
-_VERSION: Final = re.compile(r"v?(?P<minor>\d+\.\d+)(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]{1,80})?")
+    return shorten_version(value) if value else value
 
 
 def settings(
@@ -321,14 +320,14 @@ timeout = seconds(60.0, "How long the program may run.")
 
 
 def kubernetes(text: str) -> Callable[[FunctionT], FunctionT]:
-    """The minor of the cluster; *text* says what is taken where none is named."""
+    """The minor or patch of the cluster; *text* says what is taken where none is named."""
     return click.option(
         "--kubernetes",
         "-k",
-        metavar="MINOR",
-        callback=minor_of,
+        metavar="VERSION",
+        callback=version_of,
         help=text,
-        shell_complete=completer(complete_minors),
+        shell_complete=completer(complete_versions),
     )
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_infra.catalog.snapshot_headers import MARK, NOT_SEEN, OF_NAMESPACES, READ
+from dra_infra.catalog.snapshot_headers import MARK, NOT_SEEN, OF_NAMESPACES, READ, SERVER
 from dra_infra.client.kinds import CRD_GROUPS, DEFINITIONS, EXTRA, NODES, SLICES, SNAPSHOT
 from dra_infra.client.refusals import nothing_seen
 from dra_infra.cluster.reading import Listing, Reader
+from dra_infra.cluster.server_version import read_server_version
 from dra_infra.documents.json_texts import MAX_BYTES, without_half_pairs, write_lines
 from dra_infra.documents.yaml import write_manifest
 from dra_infra.errors import Problem
@@ -61,6 +62,7 @@ def capture(
     ]
     if not any(each.is_seen for each in listings):
         raise nothing_seen(problems)
+    version = read_server_version(reader.session)
     tell("writing")
     objects: list[dict[str, Any]] = []
     counts: dict[str, int] = {}
@@ -71,7 +73,7 @@ def capture(
                 objects.append(kept)
                 counts[listing.kind.name] = counts.get(listing.kind.name, 0) + 1
     # Versions are the server's word: none of them ends the comment that it stands in.
-    header = "".join(f"{one_line(line)}\n" for line in _header(reader, listings, made_by))
+    header = "".join(f"{one_line(line)}\n" for line in _header(reader, listings, made_by, version))
     if _is_large(listings):
         text = write_lines(objects, header=header)
     else:
@@ -98,8 +100,10 @@ def _wanted(listing: Listing) -> Iterator[dict[str, Any]]:
             yield item
 
 
-def _header(reader: Reader, listings: Sequence[Listing], made_by: str) -> Iterator[str]:
+def _header(reader: Reader, listings: Sequence[Listing], made_by: str, version: str) -> Iterator[str]:
     yield f"{MARK}, by {made_by}. Plain objects without Secrets, ConfigMaps, environments and annotations."
+    if version:
+        yield SERVER.format(version)
     if reader.namespaces:
         yield f"{OF_NAMESPACES}{', '.join(reader.namespaces)}"
     yield "# Each kind was read at its own moment; resourceVersion says which:"

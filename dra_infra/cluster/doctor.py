@@ -149,7 +149,11 @@ def diagnose(evidence: Evidence, *, driver: str = "") -> Diagnosis:
 def _provenance_of(evidence: Evidence) -> Provenance:
     known = {name: evidence.gate(name) for name in GATES}
     gates = frozenset(name for name, is_on in known.items() if is_on)
-    releases = [Release(minor=evidence.minor, gates=gates)] if evidence.minor in SUPPORTED_MINORS else []
+    releases = (
+        [Release(minor=evidence.minor, gates=gates, patch=evidence.patch)]
+        if evidence.minor in SUPPORTED_MINORS
+        else []
+    )
     return Provenance.of(releases, server=evidence.kubernetes)
 
 

@@ -19,12 +19,21 @@ from dra_infra.client.refusals import nothing_seen
 from dra_infra.client.session import Session
 from dra_infra.client.taint_rules import TaintRules
 from dra_infra.cluster.reading import Listing, Reader
+from dra_infra.cluster.server_version import read_server_version
 from dra_infra.errors import ClusterError, Problem
-from dra_infra.kubernetes.api import DeviceTaint, DeviceTaintSelector, mapping, mappings
+from dra_infra.kubernetes.api import (
+    SUPPORTED_MINORS,
+    DeviceTaint,
+    DeviceTaintSelector,
+    Release,
+    mapping,
+    mappings,
+)
 from dra_infra.kubernetes.api.names import SUBDOMAIN_LENGTH
 from dra_infra.kubernetes.scheduler import NO_EXECUTE, Eviction, find_evictions
 from dra_infra.output.wording import count_of, join_words, nearest
 from dra_infra.specs.object_names import name_by_content
+from dra_infra.target import supported_version
 
 LABEL: Final = "app.kubernetes.io/managed-by"
 OURS: Final = "dra-infra"
@@ -175,6 +184,7 @@ class Preview:
         evictions: Pods that lose them, once for each claim, and those that stay by an extended resource.
         version: Version in which the cluster serves rules.
         counts: Pods that each rule evicts, by its name.
+        release: The release whose eviction controller decides; the newest where the server does not report one that is known.
     """
 
     target: str
@@ -182,6 +192,7 @@ class Preview:
     evictions: tuple[Eviction, ...]
     version: str
     counts: Mapping[str, int]
+    release: Release
 
     @property
     def evicted(self) -> tuple[Eviction, ...]:
@@ -202,10 +213,15 @@ def look(reader: Reader, target: str, *, driver: str = "") -> Preview:
     """
     slices, rules, pods, claims = (_list(reader, kind) for kind in (SLICES, TAINT_RULES, PODS, CLAIMS))
     parts = find_parts(target, slices.items, driver=driver)
+    release = _release_of(read_server_version(reader.session))
 
     def found(*of: Part) -> list[Eviction]:
         selectors = [each.selector for each in of]
-        return list(find_evictions(DeviceTaint(key=KEY), selectors, pods=pods.items, claims=claims.items))
+        return list(
+            find_evictions(
+                DeviceTaint(key=KEY), selectors, pods=pods.items, claims=claims.items, release=release
+            )
+        )
 
     evictions = found(*parts)
     return Preview(
@@ -217,7 +233,14 @@ def look(reader: Reader, target: str, *, driver: str = "") -> Preview:
             part.rule_name: len({uid_of(each.pod) for each in found(part) if not each.stays})
             for part in parts
         },
+        release=release,
     )
+
+
+def _release_of(reported: str) -> Release:
+    patch = supported_version(reported)
+    minor = patch.rpartition(".")[0] or SUPPORTED_MINORS[-1]
+    return Release(minor=minor, gates=frozenset(), patch=patch)
 
 
 def find_ours(reader: Reader, target: str) -> tuple[str, tuple[Mapping[str, Any], ...]]:
@@ -337,7 +360,14 @@ class Drain:
             left = {uid_of(each): full_name(each) for each in pods if uid_of(each) in going}
             # Who came between the look and the rule is evicted too, and who is being deleted has its devices until it is gone.
             found = list(
-                find_evictions(DeviceTaint(key=KEY), selectors, pods=pods, claims=claims, with_deleted=True)
+                find_evictions(
+                    DeviceTaint(key=KEY),
+                    selectors,
+                    pods=pods,
+                    claims=claims,
+                    release=self.preview.release,
+                    with_deleted=True,
+                )
             )
             left |= {uid_of(each.pod): full_name(each.pod) for each in found if not each.stays}
             self.staying = tuple(sorted({full_name(each.pod) for each in found if each.stays}))

@@ -21,8 +21,9 @@ from dra_infra.client.kinds import (
 from dra_infra.client.objects import text
 from dra_infra.client.session import Session
 from dra_infra.cluster.reading import Listing, Reader
+from dra_infra.cluster.server_version import read_server_version
 from dra_infra.errors import Problem
-from dra_infra.kubernetes.api import GATES, drivers_in, mapping, mappings
+from dra_infra.kubernetes.api import GATES, drivers_in, mapping, mappings, read_version
 
 KINDS: Final = (NODES, SLICES, CLASSES, CLAIMS, PODS, DAEMON_SETS, DEFINITIONS)
 
@@ -62,8 +63,14 @@ class Evidence:
     @property
     def minor(self) -> str:
         """Such as `1.37`; empty where it is not known."""
-        found = re.match(r"v?(\d+\.\d+)\.", self.kubernetes)
-        return found[1] if found else ""
+        version = read_version(self.kubernetes)
+        return version.minor if version is not None and version.patch else ""
+
+    @property
+    def patch(self) -> str:
+        """Such as `1.37.2`; empty where it is not known."""
+        version = read_version(self.kubernetes)
+        return version.patch if version is not None else ""
 
     def gate(self, name: str) -> bool | None:
         """State of a feature gate: as the server says, else the default of its minor; None where neither is known."""
@@ -80,11 +87,10 @@ def gather(reader: Reader) -> Evidence:
         ClusterError: The codes of `Session`.
     """
     session = reader.session
-    status, version = session.get_json("/version")
     served = read_served(session)
     listings = [reader.list(kind) for kind in KINDS]
     return Evidence(
-        kubernetes=text(mapping(version).get("gitVersion")) if status == 200 else "",
+        kubernetes=read_server_version(session),
         served=served,
         gates=read_gates(session),
         objects={each.kind: each.items for each in listings if each.is_seen and not each.problems},

@@ -218,6 +218,7 @@ class Running:
             lambda *device: taints.get(device, ()),
             pods=self.of_kind("Pod") if taints else (),
             claims=self.of_kind("ResourceClaim"),
+            release=release,
         )
         return {ObjectRef.of(each.pod).stored for each in found if not each.stays}
 

@@ -18,7 +18,7 @@ from dra_infra.output.secrets import SecretMask, secret_texts
 from dra_infra.policies.pack import PACK, REMEDIED, SETTINGS, PolicyConfig, level_of, policies
 from dra_infra.policies.remedies import remedies
 from dra_infra.policies.resources import Resource, names_of_objects, read_program
-from dra_infra.program.project import gates_of, minor_of
+from dra_infra.program.project import gates_of, kubernetes_of
 from dra_infra.release import VERSION
 from dra_infra.target import ClusterTarget
 
@@ -166,7 +166,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             config = read_enforced_cluster(self._config, {**properties, "fleet": "", "snapshot": ""}).config
         except ProblemsError:
             return ClusterTarget()
-        return ClusterTarget(kubernetes=minor_of(config), gates=gates_of(config))
+        return ClusterTarget(kubernetes=kubernetes_of(config), gates=gates_of(config))
 
     def _mask(self) -> SecretMask:
         """Return what takes secrets out of messages: those of the stack's settings and of the environment."""

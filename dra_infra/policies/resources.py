@@ -9,7 +9,7 @@ from typing import Any, Final
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_infra.program.monitor import is_object, is_of_kubernetes
-from dra_infra.program.project import driver_of, gates_of, minor_of
+from dra_infra.program.project import driver_of, gates_of, kubernetes_of
 from dra_infra.program.surroundings import fields_to_plain
 from dra_infra.program.synth import complete_manifest
 from dra_infra.program_objects import (
@@ -108,7 +108,7 @@ def read_program(
         stack=stack,
         objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         not_seen=tuple(sorted(set(not_seen))),
-        kubernetes=minor_of(config),
+        kubernetes=kubernetes_of(config),
         gates=gates_of(config),
         driver=driver_of(config),
         resources=tuple(sorted(known)),

@@ -11,7 +11,7 @@ from dra_infra.errors import InvalidSpecError, Problem, in_reading_order
 from dra_infra.kubernetes.api import group_of, is_placeholder
 from dra_infra.program.charts import read_release
 from dra_infra.program.monitor import Monitor, is_object, is_of_kubernetes
-from dra_infra.program.project import Project, driver_of, gates_of, minor_of
+from dra_infra.program.project import Project, driver_of, gates_of, kubernetes_of
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.resource_options import NO_OPTIONS
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
@@ -73,7 +73,7 @@ def collect(
         objects=tuple(sorted(objects, key=lambda each: each.sort_key)),
         not_seen=tuple(sorted({*monitor.not_seen, *project.not_seen})),
         problems=in_reading_order([*problems, *monitor.problems, *_find_made_twice(objects)]),
-        kubernetes=minor_of(project.config),
+        kubernetes=kubernetes_of(project.config),
         gates=gates_of(project.config),
         driver=_known(driver_of(project.config)),
         releases=tuple(sorted(releases, key=lambda each: each.urn)),

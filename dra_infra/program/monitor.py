@@ -36,7 +36,7 @@ from dra_infra.program.functions import (
     is_namespaced,
     name_of_child,
 )
-from dra_infra.program.project import minor_of
+from dra_infra.program.project import kubernetes_of
 from dra_infra.program.stand_ins import StandIns, secret_names
 from dra_infra.program.surroundings import SIGNATURE_KEY, UNKNOWN_VALUE, fields_to_plain
 from dra_infra.program.transforms import Transforms
@@ -380,7 +380,7 @@ class Monitor:
         return ProviderSettings(
             folder=self.folder,
             namespace=self._namespace_of(provider) or "default",
-            target=ClusterTarget(kubernetes=minor_of(self.config)),
+            target=ClusterTarget(kubernetes=kubernetes_of(self.config)),
         )
 
     def _namespace_of(self, provider: str) -> str:

@@ -269,7 +269,7 @@ def _wrong(program: Program) -> Iterator[str]:
 
 def _wrong_settings(program: Program) -> Iterator[str]:
     """Yield what is wrong with the settings of the program's stack."""
-    if program.kubernetes is not None and program.kubernetes not in SUPPORTED_MINORS:
+    if program.target.minor is not None and program.target.minor not in SUPPORTED_MINORS:
         yield "kubernetes: no minor that is supported"
     elif check_target(program.target):
         yield "gates: none that a cluster may have"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dra_infra.errors import InvalidSpecError, ProgramError
-from dra_infra.kubernetes.api import SUPPORTED_MINORS, mapping
+from dra_infra.kubernetes.api import SUPPORTED_MINORS, mapping, read_version
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program.project_files import find_root, invalid, project_file, read_yaml
 from dra_infra.program.stack_settings import UNDECRYPTABLE, full_key, read_stack_settings
@@ -160,13 +160,13 @@ def _folder_of_stack_files(file: Path, settings: Mapping[str, Any]) -> Path:
     return file.parent / str(named)
 
 
-def minor_of(config: Mapping[str, str]) -> str | None:
-    """The Kubernetes minor that the settings name; None where they name none, or one that no rule is known for.
+def kubernetes_of(config: Mapping[str, str]) -> str | None:
+    """The Kubernetes minor or patch that the settings name; None where they name none, or one that no rule is known for.
 
     Components call an unknown minor a problem, so it must not end a run here.
     """
-    minor = config.get(KUBERNETES_SETTING)
-    return minor if minor in SUPPORTED_MINORS else None
+    version = read_version(config.get(KUBERNETES_SETTING, ""))
+    return version.text if version is not None and version.minor in SUPPORTED_MINORS else None
 
 
 def driver_of(config: Mapping[str, str]) -> str:
@@ -183,7 +183,7 @@ def gates_of(config: Mapping[str, str]) -> Mapping[str, bool]:
         gates = read_gates(config.get(GATES_SETTING, ""))
     except InvalidSpecError:
         return {}
-    return {} if check_target(ClusterTarget(kubernetes=minor_of(config), gates=gates)) else gates
+    return {} if check_target(ClusterTarget(kubernetes=kubernetes_of(config), gates=gates)) else gates
 
 
 def secret_texts_of(project: Project) -> tuple[str, ...]:

@@ -158,7 +158,10 @@ def of_minor(manifest: Mapping[str, Any], kubernetes: str | None) -> Mapping[str
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
     if kubernetes is None or (group, manifest.get("kind")) != ("resource.k8s.io", "DeviceTaintRule"):
         return manifest
-    lacks_effect = kubernetes == "1.34" and value_at(manifest, "spec", "taint", "effect") == "None"
+    lacks_effect = (
+        ClusterTarget(kubernetes=kubernetes).minor == "1.34"
+        and value_at(manifest, "spec", "taint", "effect") == "None"
+    )
     gone = {"deviceClassName", "selectors"} & mapping(value_at(manifest, "spec", "deviceSelector")).keys()
     wanted = _version_of_rules(kubernetes)
     is_kept = version == wanted or lacks_effect or gone

@@ -21,7 +21,7 @@ from dra_infra.kubernetes.api import group_of
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
 from dra_infra.program.program_json import MAX_OBJECTS
-from dra_infra.program.project import KUBERNETES_SETTING, driver_of, gates_of, minor_of
+from dra_infra.program.project import KUBERNETES_SETTING, driver_of, gates_of, kubernetes_of
 from dra_infra.program.project_files import is_outside, leads_out, read_yaml
 from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
 from dra_infra.sources.files import SourceObject, read_sources, written_twice
@@ -132,7 +132,7 @@ def _side(
         objects=tuple(each for each, _ in ordered),
         not_seen=tuple(sorted(set(hidden))),
         problems=in_reading_order(_renamed(problem, named) for problem in problems),
-        kubernetes=minor_of(config),
+        kubernetes=kubernetes_of(config),
         gates=gates_of(config),
         driver=driver_of(config),
     )

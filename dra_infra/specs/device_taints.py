@@ -99,7 +99,7 @@ def _check_text(name: str, value: str, target: ClusterTarget) -> Iterator[Proble
             message=f"{shorten(value)} is no effect of a taint",
             hint=hint,
         )
-    elif name == "effect" and value == "None" and target.kubernetes == "1.34":
+    elif name == "effect" and value == "None" and target.minor == "1.34":
         message = "Kubernetes 1.34 has no effect None"
         yield Problem(path=name, code="unsupported-value", message=message, hint="it is there since 1.35")
     elif name in _HOLDS and not _HOLDS[name][0](value):

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dra_infra.catalog.charts import charts
 from dra_infra.catalog.driver_gates import driver_needs
 from dra_infra.catalog.platforms import platforms
-from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api import GATES, KNOWN_PATCHES, SUPPORTED_MINORS
+from dra_infra.kubernetes.api.patches import COMPARED_PATCHES, PATCH_ROWS
 from tests.support.pages.documents import ROOT
 
 
@@ -17,6 +18,7 @@ def rendered(text: str) -> str:
     """*text* of the page with its tables as the data has them now."""
     tables = {
         "kubernetes": _kubernetes(),
+        "patches": _patches(),
         "driver": _driver(),
         "charts": _charts(),
         "platforms": _platforms(),
@@ -44,8 +46,33 @@ def _kubernetes() -> str:
     def count(minor: str, *, on: bool) -> str:
         return str(sum(minor in gate and gate[minor].default is on for gate in GATES.values()))
 
-    rows = [[minor, count(minor, on=True), count(minor, on=False)] for minor in SUPPORTED_MINORS]
-    return _table(["Minor", "Feature gates that answers follow: on by default", "off"], rows)
+    rows = [
+        [
+            minor,
+            KNOWN_PATCHES[minor][-1],
+            COMPARED_PATCHES[minor],
+            count(minor, on=True),
+            count(minor, on=False),
+        ]
+        for minor in SUPPORTED_MINORS
+    ]
+    head = [
+        "Minor",
+        "Newest patch known",
+        "Compared with the servers of",
+        "Feature gates: on by default",
+        "off",
+    ]
+    return _table(head, rows)
+
+
+def _patches() -> str:
+    rows = []
+    for behaviour, row in PATCH_ROWS.items():
+        number = row.change.rpartition("/")[2]
+        since = ", ".join(f"1.{minor}.{patch}" for minor, patch in sorted(row.since.items()))
+        rows.append([behaviour.value, since, row.before, f"[#{number}]({row.change})"])
+    return _table(["From the patch on", "Patches", "Before", "Upstream"], rows)
 
 
 def _driver() -> str:

@@ -17,6 +17,7 @@ from dra_infra.answers.draining import Drained, RuleCount
 from dra_infra.cli import drain
 from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
+from dra_infra.kubernetes.api import Release
 from dra_infra.kubernetes.scheduler import Eviction
 from tests.contract.test_provenance import folder, server
 from tests.support.pages.documents import ROOT
@@ -123,6 +124,7 @@ def test_a_drain_is_what_its_schema_says(monkeypatch: pytest.MonkeyPatch) -> Non
         target="n1/gpu-0",
         parts=(Part(driver="gpu.nvidia.com", pool="n1", device="gpu-0"),),
         evictions=(Eviction(pod=pod, claim="a-gpu", devices=("n1/gpu-0",), seconds=30),),
+        release=Release(minor="1.37", gates=frozenset()),
         version="v1",
         counts={},
     )

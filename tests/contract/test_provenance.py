@@ -28,13 +28,13 @@ GATE = "DRADeviceTaints"
 RELEASE = ("--kubernetes", "1.35", "--gate", f"{GATE}=true")
 FLEET = ("--fleet", "hgx-h100 driver=25.3")
 DRIVER = ("--driver", "25.8")
-KUBERNETES = f"checked for Kubernetes 1.35 (rules of 1.35.8), gate {GATE}=true"
+KUBERNETES = f"checked for Kubernetes 1.35 (rules of 1.35.9), gate {GATE}=true"
 ON_FLEET = (
     f"{KUBERNETES}, NVIDIA DRA driver 25.8, fleet with NVIDIA DRA driver 25.3, by dra-infra {__version__}"
 )
 OBJECTS = f"{KUBERNETES}, NVIDIA DRA driver 25.8, by dra-infra {__version__}"
 CLUSTER = (
-    f"checked for Kubernetes 1.36 (rules of 1.36.4), which the API server reports as v1.36.2, gate {GATE}=false, "
+    f"checked for Kubernetes 1.36 (rules of 1.36.5), which the API server reports as v1.36.2, gate {GATE}=false, "
     f"by dra-infra {__version__}"
 )
 
@@ -135,7 +135,7 @@ def in_sarif(text: str) -> tuple[str, Any]:
 
 def in_junit(text: str) -> tuple[str, Any]:
     found = {each.get("name"): each.get("value") or "" for each in ET.fromstring(text).iter("property")}  # noqa: S314
-    assert (found["version"], found["kubernetes"]) == (__version__, "1.35.8")
+    assert (found["version"], found["kubernetes"]) == (__version__, "1.35.9")
     return found["provenance"], None
 
 
@@ -193,7 +193,7 @@ def test_every_form_of_every_report_says_what_it_was_checked_for(name: str, fold
 def test_without_a_minor_the_oldest_and_the_newest_are_named(folder: Path) -> None:
     line, data = read(("validate", "objects.yaml"), "json")
     assert [each["minor"] for each in data["kubernetes"]] == ["1.34", "1.37"]
-    assert "Kubernetes 1.34 (rules of 1.34.10) and 1.37 (rules of 1.37.1)," in line
+    assert "Kubernetes 1.34 (rules of 1.34.12) and 1.37 (rules of 1.37.2)," in line
     line, data = read(("review", ".", *FLEET), "json")
     assert data["placement"] == "1.37"
     assert "placed by the rules of 1.37" in line

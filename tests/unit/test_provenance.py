@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release
-from dra_infra.kubernetes.api.gates import PATCHES
+from dra_infra.kubernetes.api import COMPARED_PATCHES, GATES, KNOWN_PATCHES, SUPPORTED_MINORS, Release
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.provenance import Provenance, ReviewedSide
 from dra_infra.target import ClusterTarget
@@ -26,13 +25,13 @@ def release(minor: str, **gates: bool) -> Release:
 @pytest.mark.parametrize("minor", SUPPORTED_MINORS)
 def test_the_rules_are_those_of_the_patch_whose_servers_they_are_compared_with(minor: str):
     (built,) = (each for each in toolsets.load() if each.name == f"kubernetes-{minor}")
-    assert PATCHES[minor] == built.version
+    assert COMPARED_PATCHES[minor] == built.version
 
 
 def test_the_line_names_the_minor_the_patch_gates_drivers_and_dra_infra():
     found = Provenance.of([release("1.35", DRAPartitionableDevices=True)], driver="25.8")
     assert found.describe().replace(found.version, "1.2.3") == (
-        "checked for Kubernetes 1.35 (rules of 1.35.8), gate DRAPartitionableDevices=true, "
+        "checked for Kubernetes 1.35 (rules of 1.35.9), gate DRAPartitionableDevices=true, "
         "NVIDIA DRA driver 25.8, by dra-infra 1.2.3"
     )
 
@@ -47,7 +46,7 @@ def test_a_gate_that_differs_between_clusters_is_named_with_its_release():
     program = Program(project="p", stack="dev", objects=(component,), kubernetes="1.35")
     line = Provenance.of_program(program, target=program.target, is_placed=True).describe()
     assert (
-        "Kubernetes 1.35 (rules of 1.35.8, gate DRADeviceTaints=true) and 1.35 (rules of 1.35.8), "
+        "Kubernetes 1.35 (rules of 1.35.9, gate DRADeviceTaints=true) and 1.35 (rules of 1.35.9), "
         "placed by the rules of 1.35"
     ) in line
 
@@ -79,12 +78,12 @@ def reviewed(base: Program, head: Program, *, is_placed: bool = True) -> Provena
 def test_a_base_of_another_minor_is_named_with_its_rules():
     found = reviewed(a_side("1.36"), a_side("1.37"))
     assert (
-        "Kubernetes 1.36 (rules of 1.36.4) and 1.37 (rules of 1.37.1), placed by the rules of 1.37, the base by those of 1.36"
+        "Kubernetes 1.36 (rules of 1.36.5) and 1.37 (rules of 1.37.2), placed by the rules of 1.37, the base by those of 1.36"
     ) in found.describe()
     data = found.to_json()
     assert [each["minor"] for each in data["kubernetes"]] == ["1.36", "1.37"]
     assert (data["placement"], data["basePlacement"]) == ("1.37", "1.36")
-    assert found.to_properties()["basePlacement"] == "1.36.4"
+    assert found.to_properties()["basePlacement"] == "1.36.5"
 
 
 def test_a_base_of_the_same_minor_with_other_gates_is_named():
@@ -170,4 +169,4 @@ def test_the_data_holds_each_release_with_exactly_the_gates_that_differ_from_its
         assert changed == set(each["gates"])
         read.add(Release(minor=each["minor"], gates=frozenset(default ^ changed)))
     assert read == found
-    assert all(f"{each.minor} (rules of {PATCHES[each.minor]}" in data["text"] for each in found)
+    assert all(f"{each.minor} (rules of {KNOWN_PATCHES[each.minor][-1]}" in data["text"] for each in found)

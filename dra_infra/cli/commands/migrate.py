@@ -67,7 +67,7 @@ _FORMS: Final = ("text", "markdown", "json", "html")
     is_flag=True,
     help="Plan the cut-over of the nodes of --snapshot or --fleet, phase by phase, with a verdict for each.",
 )
-@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the oldest and the newest).")
+@options.kubernetes("Kubernetes minor or patch, 1.34 to 1.37 (default: the oldest and the newest).")
 @options.gates
 @options.driver
 @options.source_kind

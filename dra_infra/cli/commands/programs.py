@@ -36,11 +36,11 @@ from dra_infra.cli import options
 @click.option(
     "--kubernetes",
     "-k",
-    metavar="MINOR",
+    metavar="VERSION",
     default="1.37",
-    callback=options.minor_of,
+    callback=options.version_of,
     help="Kubernetes of the cluster, 1.34 to 1.37.",
-    shell_complete=options.completer(options.complete_minors),
+    shell_complete=options.completer(options.complete_versions),
 )
 @click.option("--force", is_flag=True, help="Replace files that are there with other content.")
 @options.report_form("text", "json")
@@ -129,7 +129,7 @@ def _numbers(
 @options.prices
 @options.snapshot
 @options.kubernetes(
-    "Kubernetes minor of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
+    "Kubernetes minor or patch of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
 )
 @options.gates
 @options.driver
@@ -267,7 +267,9 @@ def upgrade() -> None:
 @options.kubeconfig
 @options.cluster_context
 @options.request_timeout
-@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the program's, the cluster's, or the newest).")
+@options.kubernetes(
+    "Kubernetes minor or patch, 1.34 to 1.37 (default: the program's, the cluster's, or the newest)."
+)
 @options.gates
 @options.driver
 @options.stack

@@ -33,7 +33,7 @@ from dra_infra.cli.older_spellings import file_of_json, short_output
 @options.prices
 @options.snapshot
 @options.kubernetes(
-    "Kubernetes minor, 1.34 to 1.37 (default: that of the program's stack, or the oldest and the newest)."
+    "Kubernetes minor or patch, 1.34 to 1.37 (default: that of the program's stack, or the oldest and the newest)."
 )
 @options.gates
 @options.driver

@@ -11,7 +11,7 @@ from dra_infra.cli import options
 @click.argument(
     "paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or - for standard input."
 )
-@options.kubernetes("Kubernetes minor, 1.34 to 1.37 (default: the oldest and the newest).")
+@options.kubernetes("Kubernetes minor or patch, 1.34 to 1.37 (default: the oldest and the newest).")
 @options.gates
 @click.option(
     "--serves",

@@ -65,6 +65,9 @@ if TYPE_CHECKING:
     from dra_infra.kubernetes.api.metadata import name_kind as name_kind
     from dra_infra.kubernetes.api.nodes import Node as Node
     from dra_infra.kubernetes.api.nodes import NodeTaint as NodeTaint
+    from dra_infra.kubernetes.api.patches import KNOWN_PATCHES as KNOWN_PATCHES
+    from dra_infra.kubernetes.api.patches import read_version as read_version
+    from dra_infra.kubernetes.api.patches import shorten_version as shorten_version
     from dra_infra.kubernetes.api.placeholders import UNKNOWN as UNKNOWN
     from dra_infra.kubernetes.api.placeholders import Placeholder as Placeholder
     from dra_infra.kubernetes.api.placeholders import as_placeholder as as_placeholder
@@ -204,6 +207,11 @@ _HOMES = find_homes(
         "nodes": (
             "Node",
             "NodeTaint",
+        ),
+        "patches": (
+            "KNOWN_PATCHES",
+            "read_version",
+            "shorten_version",
         ),
         "placeholders": (
             "Placeholder",

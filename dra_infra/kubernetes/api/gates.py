@@ -16,6 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from dra_infra.kubernetes.api.patches import (
+    PATCH_ROWS,
+    PatchBehaviour,
+    nearest_patch,
+    newest_patch,
+    patch_number,
+)
+
 _KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "DeviceTaintRule": ("1.37 v1", "1.36 v1beta2", "1.34 v1alpha3"),
     "DeviceClass": ("1.34 v1", "1.34 v1beta2", "1.34 v1beta1"),
@@ -28,9 +36,6 @@ _KNOWN_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
 
 SUPPORTED_MINORS: Final = ("1.34", "1.35", "1.36", "1.37")
 """The Kubernetes minors whose rules are known here, oldest first."""
-
-PATCHES: Final[Mapping[str, str]] = {"1.34": "1.34.10", "1.35": "1.35.8", "1.36": "1.36.4", "1.37": "1.37.1"}
-"""Minor to the patch release that its rules follow. The servers that they are compared with are built from the same one."""
 
 
 class GateState(NamedTuple):
@@ -106,30 +111,38 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One Kubernetes minor with its gates resolved: what one API server is.
+    """One Kubernetes release with its gates resolved: what one API server is.
 
     Args:
         minor: One of `SUPPORTED_MINORS`.
         gates: The gates that are on.
+        patch: The patch release, such as `1.37.2`; empty for the newest one that is known.
     """
 
     minor: str
     gates: frozenset[str]
+    patch: str = ""
     number: int = field(init=False, repr=False, compare=False)
     """The minor as a number, 37 for 1.37."""
 
     def __post_init__(self) -> None:
         """Read the number once: every rule that changed asks for it."""
         object.__setattr__(self, "number", int(self.minor.partition(".")[2]))
+        if not self.patch:
+            object.__setattr__(self, "patch", newest_patch(self.minor))
 
     def enabled(self, gate: str) -> bool:
         """Looks up whether *gate* is on; one that this minor does not have is off."""
         return gate in self.gates
 
     @property
-    def patch(self) -> str:
-        """The patch release whose rules are followed: `1.36.4`."""
-        return PATCHES[self.minor]
+    def rules(self) -> str:
+        """The patch release whose rules are followed, `1.36.5`: the nearest to `patch` that was read."""
+        return nearest_patch(self.minor, patch_number(self.patch))
+
+    def does(self, behaviour: PatchBehaviour) -> bool:
+        """Look up a behaviour that differs between patches of a minor."""
+        return PATCH_ROWS[behaviour].holds(self.number, patch_number(self.patch))
 
     def find_missing_needs(self, gate: str) -> list[str]:
         """Return the gates that are off and without which a server with *gate* does not start.

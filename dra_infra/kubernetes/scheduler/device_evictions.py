@@ -1,8 +1,8 @@
 """Pods that a DeviceTaintRule evicts, as the device taint eviction controller decides it.
 
 Upstream: pkg/controller/devicetainteviction/device_taint_eviction.go (claimEvictionTime, podEvictionTime). A pod is deleted, not
-evicted by the eviction API, so that PodDisruptionBudgets do not count. The controller looks at `spec.resourceClaims` alone: a pod
-that has its devices by an extended resource stays where it is.
+evicted by the eviction API, so that PodDisruptionBudgets do not count. Before 1.37.2 the controller looks at `spec.resourceClaims` alone:
+a pod that has its devices by an extended resource stays where it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from dra_infra.kubernetes.api.device_taints import DeviceTaint, DeviceTaintSelector
+from dra_infra.kubernetes.api.gates import Release
 from dra_infra.kubernetes.api.manifests import mapping, mappings
+from dra_infra.kubernetes.api.patches import PatchBehaviour
 
 NO_EXECUTE: Final = "NoExecute"
 """The effect of taints that evict pods."""
@@ -29,7 +31,7 @@ class Eviction:
         claim: Name of the claim by which it has them, in its namespace.
         devices: Its devices that get the taint, `pool/device`.
         seconds: Seconds for which the claim tolerates the taint; 0 where it does not.
-        stays: It has them by an extended resource, and is not evicted.
+        stays: It has them by an extended resource, and the release does not evict it (`EVICTS_BY_EXTENDED_RESOURCE`).
         comes_back: The scheduler takes the claim's tolerations for enough, for it honours an empty effect and does not count
             seconds. A pod that is made in its place may be placed on the same device, and is evicted again, without an end.
     """
@@ -57,6 +59,7 @@ def find_evictions(
     *,
     pods: Iterable[Mapping[str, Any]],
     claims: Iterable[Mapping[str, Any]],
+    release: Release,
     with_deleted: bool = False,
 ) -> Iterator[Eviction]:
     """Pods whose devices would get *taint* with the effect `NoExecute` from rules with *selectors*, once for each claim.
@@ -66,13 +69,14 @@ def find_evictions(
         selectors: Of the rules.
         pods: Pods of the cluster. Those that are on no node or are being deleted already are not evicted.
         claims: ResourceClaims of the cluster.
+        release: The release of the controller.
         with_deleted: Pods that are being deleted count all the same: they have their devices until they are gone, and none stays.
     """
 
     def taints(driver: str, pool: str, device: str) -> Iterable[DeviceTaint]:
         return (taint,) if any(selects(each, driver, pool, device) for each in selectors) else ()
 
-    return find_tainted(taints, pods=pods, claims=claims, with_deleted=with_deleted)
+    return find_tainted(taints, pods=pods, claims=claims, release=release, with_deleted=with_deleted)
 
 
 def find_tainted(
@@ -80,9 +84,11 @@ def find_tainted(
     *,
     pods: Iterable[Mapping[str, Any]],
     claims: Iterable[Mapping[str, Any]],
+    release: Release,
     with_deleted: bool = False,
 ) -> Iterator[Eviction]:
     """Finds the pods with devices that have such taints, once for each claim; deleted ones as for `find_evictions`."""
+    evicts_all = release.does(PatchBehaviour.EVICTS_BY_EXTENDED_RESOURCE)
     allocated = {
         _namespaced_name(each): each
         for each in claims
@@ -99,7 +105,7 @@ def find_tainted(
             if claim is not None and _is_for(pod, claim, is_own=is_own):
                 eviction = _evict(pod, claim, taints)
                 if eviction is not None:
-                    yield replace(eviction, stays=stays and not goes)
+                    yield replace(eviction, stays=stays and not goes and not evicts_all)
 
 
 def _evict(pod: Mapping[str, Any], claim: Mapping[str, Any], taints: Taints) -> Eviction | None:

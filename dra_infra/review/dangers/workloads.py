@@ -243,7 +243,15 @@ def find_rules_that_evict(compared: Comparison) -> Iterator[Danger]:
         rule = _read_rule(item.manifest)
         if rule is None or rule.spec.device_selector is None or rule.spec.taint.effect != NO_EXECUTE:
             continue
-        found = tuple(find_evictions(rule.spec.taint, [rule.spec.device_selector], pods=pods, claims=claims))
+        found = tuple(
+            find_evictions(
+                rule.spec.taint,
+                [rule.spec.device_selector],
+                pods=pods,
+                claims=claims,
+                release=compared.head.release,
+            )
+        )
         if any(not each.stays for each in found):
             yield Danger(
                 who=ref,

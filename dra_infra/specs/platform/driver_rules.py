@@ -183,10 +183,18 @@ def check_gates_on_kubernetes(
 
 def _check_patch(documented: str, target: ClusterTarget, what: str) -> Iterator[Problem]:
     minor = ".".join(documented.split(".")[:2])
-    if target.kubernetes == minor and documented.count(".") > 1:
+    if target.minor != minor or documented.count(".") <= 1:
+        return
+    if not target.patch:
         yield _mismatch(
             f"{what} is documented from Kubernetes {documented} on, and of the target only {minor} is known",
             "see that the API server is no older patch release",
+            warning=True,
+        )
+    elif is_older(target.patch, documented):
+        yield _mismatch(
+            f"{what} is documented from Kubernetes {documented} on, and the target is {target.patch}",
+            "upgrade to a newer patch release",
             warning=True,
         )
 

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final, TypeVar
 
 from dra_infra.kubernetes.api import GATES, Release
+from dra_infra.kubernetes.api.patches import COMPARED_PATCHES
 from dra_infra.kubernetes.scheduler.allocator import Variant
 from dra_infra.kubernetes.scheduler.allocator.variants import asked_features, choose_variant
 from tests.support.allocator.claims import CLASSES, claims_of
@@ -76,9 +77,16 @@ class Case:
         }
 
 
-def release_of(minor: str, gates: Sequence[str]) -> Release:
-    """A release with these gates on, of those that it has."""
-    return Release(minor=minor, gates=frozenset(gate for gate in gates if minor in GATES.get(gate, {})))
+def release_of(minor: str, gates: Sequence[str], *, patch: str = "") -> Release:
+    """A release with these gates on, of those that it has.
+
+    Args:
+        minor: The minor.
+        gates: The gates.
+        patch: The patch; empty for the one that the judge of the minor is built from.
+    """
+    known = frozenset(gate for gate in gates if minor in GATES.get(gate, {}))
+    return Release(minor=minor, gates=known, patch=patch or COMPARED_PATCHES[minor])
 
 
 def defaults_of(minor: str) -> tuple[str, ...]:

@@ -364,6 +364,46 @@ def beside_foreign(spec: dict[str, Any]) -> Callable[[str], Case]:
     return build
 
 
+_HALF: Final = 2**62
+"""Two of it are more than 64 bits with a sign hold, and four of it wrap to zero."""
+
+
+def counts_below_zero(minor: str) -> Case:
+    """Counts whose sum overflows to a negative number."""
+    return make_case(minor, slices=[a_slice("d0")], claims=[a_claim(a_leaf(_HALF), a_leaf(_HALF))])
+
+
+def counts_that_wrap_to_zero(minor: str) -> Case:
+    """Counts whose sum overflows to zero."""
+    leaves = [a_leaf(_HALF) for _ in range(4)]
+    return make_case(minor, slices=[a_slice("d0", "d1")], claims=[a_claim(*leaves)])
+
+
+def counts_that_wrap_to_the_limit(minor: str) -> Case:
+    """Counts whose sum overflows to one that a result holds."""
+    leaves = [a_leaf(1), *(a_leaf(_HALF) for _ in range(4))]
+    return make_case(minor, slices=[a_slice("d0", "d1")], claims=[a_claim(*leaves)])
+
+
+def entry_that_overflows(minor: str) -> Case:
+    """A first entry that overflows behind a device that was picked, and a second one that fits."""
+    claim = a_claim(a_leaf(1), [a_leaf(2**63 - 1), a_leaf(1)])
+    return make_case(minor, slices=[a_slice("d0", "d1", "d2")], claims=[claim])
+
+
+def entry_that_overflows_behind_a_choice(minor: str) -> Case:
+    """Two lists, each with an entry that overflows, of which only one order fits."""
+    claim = a_claim(a_leaf(1), [a_leaf(2**63 - 1), a_leaf(2)], [a_leaf(2**63 - 1), a_leaf(1)])
+    return make_case(minor, slices=[a_slice("d0", "d1", "d2")], claims=[claim])
+
+
+def results_at_their_limit(minor: str) -> Case:
+    """Counts that fill a result to the last device, and one more."""
+    devices = [f"d{number:02}" for number in range(40)]
+    claims = [a_claim(a_leaf(16), a_leaf(16)), a_claim(a_leaf(16), a_leaf(17), name="c1")]
+    return make_case(minor, slices=[a_slice(*devices)], claims=claims)
+
+
 CASES: Final[dict[str, Callable[[str], Case]]] = {
     **{f"foreign_{name}": beside_foreign(spec) for name, spec in FOREIGN.items()},
     **{
@@ -391,6 +431,12 @@ CASES: Final[dict[str, Callable[[str], Case]]] = {
             all_beside_an_incomplete_pool,
             admin_access_to_a_full_partition,
             two_generations,
+            counts_below_zero,
+            counts_that_wrap_to_zero,
+            counts_that_wrap_to_the_limit,
+            entry_that_overflows,
+            entry_that_overflows_behind_a_choice,
+            results_at_their_limit,
         )
     },
 }

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from dra_infra.cli import drain as command
 from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
+from dra_infra.kubernetes.api import Release
 from dra_infra.kubernetes.scheduler import Eviction
 
 
@@ -20,7 +21,10 @@ def a_pod(name: str) -> dict[str, Any]:
 
 def a_preview(*evictions: Eviction) -> Preview:
     part = Part(driver="gpu.nvidia.com", pool="n1", device="gpu-0")
-    return Preview(target="n1/gpu-0", parts=(part,), evictions=evictions, version="v1", counts={})
+    release = Release(minor="1.37", gates=frozenset(), patch="1.37.1")
+    return Preview(
+        target="n1/gpu-0", parts=(part,), evictions=evictions, version="v1", counts={}, release=release
+    )
 
 
 def an_eviction(name: str, **more: Any) -> Eviction:

@@ -67,7 +67,9 @@ def test_a_gate_of_the_review_reaches_the_components_of_both_sides(
     data = json.loads(answer.out)
     assert (answer.code, data["problems"]) == (0, [])
     assert (data["counts"]["created"], data["counts"]["unchanged"]) == (1, 1)
-    assert data["provenance"]["kubernetes"] == [{"minor": MINOR, "rules": "1.35.8", "gates": {TAINTS: True}}]
+    assert data["provenance"]["kubernetes"] == [
+        {"minor": MINOR, "patch": "1.35.9", "rules": "1.35.9", "gates": {TAINTS: True}}
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["synth"], ["simulate"], ["review"]])

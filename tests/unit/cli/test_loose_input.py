@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dra_infra.cli.options import Seconds, minor_of
+from dra_infra.cli.options import Seconds, version_of
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -114,29 +114,29 @@ def test_what_is_no_time_is_refused_with_what_to_write(run, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "minor"),
+    ("text", "version"),
     [
         ("1.36", "1.36"),
         ("v1.36", "1.36"),
-        ("1.36.2", "1.36"),
-        ("v1.36.2", "1.36"),
-        ("v1.36.2-gke.1234", "1.36"),
-        ("v1.36.2-eks-abc12", "1.36"),
-        ("1.36.2+k3s1", "1.36"),
+        ("1.36.2", "1.36.2"),
+        ("v1.36.2", "1.36.2"),
+        ("v1.36.2-gke.1234", "1.36.2"),
+        ("v1.36.2-eks-abc12", "1.36.2"),
+        ("1.36.2+k3s1", "1.36.2"),
         ("1.3", "1.3"),
         ("36", "36"),
         ("latest", "latest"),
         ("1.36.2.1", "1.36.2.1"),
     ],
 )
-def test_a_version_of_a_cluster_names_its_minor(text, minor):
-    assert minor_of(None, None, text) == minor  # type: ignore[arg-type]
+def test_a_version_of_a_cluster_has_one_spelling(text, version):
+    assert version_of(None, None, text) == version  # type: ignore[arg-type]
 
 
 def test_the_report_says_which_rules_a_patch_got(run):
     answer = run("validate", "claim.yaml", "-k", "v1.36.2-gke.1")
     assert answer.code == 0
-    assert "checked for Kubernetes 1.36 (rules of 1.36." in answer.err
+    assert "checked for Kubernetes 1.36.2 (rules of 1.36.4)" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,9 @@ def a_rule(
     }
 
 
-def a_drain(server: Server, **more: Any) -> Drain:
+def a_drain(server: Server, *, patch: str = "1.37.1", **more: Any) -> Drain:
     """One of n1/gpu-0, which no pod has, with a clock that goes on as it waits."""
+    server.says("/version", (200, {"gitVersion": f"v{patch}"}))
     now = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -276,8 +277,44 @@ def test_who_is_being_deleted_has_its_devices_until_it_is_gone(server: Server, *
     assert told == ["waiting for 1 pod to be gone"] * (1 + came)
 
 
+BRIDGE = {"extendedResourceClaimStatus": {"resourceClaimName": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("version", "stays"),
+    [
+        ("v1.37.1", True),
+        ("v1.36.5-gke.1000", True),
+        ("v1.37.2+k3s1", False),
+        ("v1.99.0", False),
+        ("", False),
+    ],
+)
+def test_the_server_s_patch_decides_who_stays_by_an_extended_resource(
+    server: Server, version: str, *, stays: bool
+):
+    server.says("/version", (200, {"gitVersion": version}) if version else (403, {"message": "no"}))
+    for kind, items in (
+        ("resourceslices", [a_slice(a_device("gpu-0"))]),
+        ("devicetaintrules", []),
+        ("resourceclaims", [a_claim("b")]),
+    ):
+        server.says(f"{ROOT}/{kind}", (200, {"items": items}))
+    server.says("/api/v1/pods", (200, {"items": [a_pod("b", "", **BRIDGE)]}))
+    preview = look(server.reader(), "n1/gpu-0")
+    assert preview.pods == (() if stays else ("ml/b",))
+    assert [each.stays for each in preview.evictions] == [stays]
+    assert set(preview.counts.values()) == {0 if stays else 1}
+
+
+def test_from_1_37_2_on_nobody_stays_by_an_extended_resource(server: Server):
+    drain = a_drain(server, patch="1.37.2")
+    holds(server, a_pod("b", "", **BRIDGE), None)
+    assert (drain.evict(), drain.staying) == ((), ())
+
+
 def test_who_stays_by_an_extended_resource_is_told_until_it_is_deleted(server: Server):
-    bridge = {"extendedResourceClaimStatus": {"resourceClaimName": "c"}}
+    bridge = BRIDGE
     drain = a_drain(server, seconds=5.0)
     holds(server, a_pod("b", "", **bridge))
     assert (drain.evict(), drain.staying) == ((), ("ml/b",))

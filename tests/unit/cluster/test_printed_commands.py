@@ -13,6 +13,7 @@ from dra_infra.cli import drain
 from dra_infra.cluster import draining
 from dra_infra.cluster.doctor import diagnose
 from dra_infra.cluster.evidence import KINDS
+from dra_infra.kubernetes.api import Release
 from dra_infra.kubernetes.scheduler import Eviction
 from tests.support.cluster.samples import pod
 from tests.unit.cluster.test_doctor import CASES
@@ -37,7 +38,10 @@ def printed() -> Iterator[str]:
         yield from (each.hint for each in diagnose(evidence).findings)
     stays = Eviction(pod=pod("p"), claim="a", devices=("n1/gpu-0",), stays=True)
     parts = (draining.Part(driver="gpu.nvidia.com", pool="n1"),)
-    preview = draining.Preview(target="n1", parts=parts, evictions=(stays,), version="v1", counts={})
+    release = Release(minor="1.37", gates=frozenset(), patch="1.37.1")
+    preview = draining.Preview(
+        target="n1", parts=parts, evictions=(stays,), version="v1", counts={}, release=release
+    )
     yield from drain.describe(preview)
     yield draining._taken("drain-n1").hint
 

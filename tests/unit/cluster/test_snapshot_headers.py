@@ -10,7 +10,7 @@ import yaml
 
 from dra_infra.answers.explaining import seen_objects
 from dra_infra.catalog import load_snapshot
-from dra_infra.catalog.snapshot_headers import find_read_kinds
+from dra_infra.catalog.snapshot_headers import find_read_kinds, find_server_version
 from dra_infra.client.kinds import SNAPSHOT
 from dra_infra.cluster.capture import capture
 from dra_infra.cluster.pending import ask_running
@@ -109,3 +109,20 @@ def test_devices_of_a_snapshot_without_claims_are_free_for_certain_only_if_claim
     snapshot = load_snapshot([text_of(a_header("nodes", *read), NODE)])
     told = {each.name for each in Running.of(snapshot).not_counted}
     assert told == {"pods", "claims"} - {{"resourceclaims": "claims"}.get(each, each) for each in read}
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        ((200, {"gitVersion": "v1.37.2+k3s1"}), "v1.37.2+k3s1"),
+        ((200, {"gitVersion": "v1.37.2\n# Of namespaces: ml"}), ""),
+        ((200, {"gitVersion": 5}), ""),
+        ((403, {"message": "no"}), ""),
+    ],
+)
+def test_a_snapshot_names_the_version_of_its_server(server: Server, answer: tuple[int, Any], version: str):
+    server.says("/version", answer)
+    server.says("/api/v1/nodes", (200, {"items": [NODE]}))
+    text = capture(server.reader(), mask=SecretMask(), made_by="test").text
+    assert find_server_version(text) == version
+    assert load_snapshot([text]).server == version

@@ -27,6 +27,7 @@ from dra_infra.kubernetes.scheduler.allocator.identity import abort
 from dra_infra.kubernetes.scheduler.allocator.requests import RequestKey, Wanted
 from dra_infra.kubernetes.scheduler.allocator.search import Attempt, Found, Search
 from dra_infra.kubernetes.scheduler.allocator.state import Picked
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk
 
 _Clusters = dict[int, tuple[list[Hashable], list[Hashable]]]
 """By cluster what is taken of it, and what constraints make of its values."""
@@ -276,9 +277,16 @@ class PrunedSearch(Search):
     def _is_short(self) -> bool:
         if not self._has_counted:
             self._has_counted = True
+            if self._may_overflow():
+                return False
             self._demands = gather_demands(self._attempt, self.wanted, self._candidates, self._tried)
             return self._demands is not None and self._demands.are_short()
         return False
+
+    def _may_overflow(self) -> bool:
+        """Checks for counts with which the plain search may end in an error, and not because devices are missing."""
+        most = sum(each.count for each in self.wanted.values())
+        return self._variant.has(Quirk.COUNTS_OVERFLOW) and most >= 2**63
 
     def _begin_proofs(self, demands: Demands) -> None:
         # Once: where there are no proofs, the count of dead ends is not looked at again.

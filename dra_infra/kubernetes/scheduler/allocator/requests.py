@@ -19,7 +19,7 @@ from dra_infra.kubernetes.api.resource_claim import (
 )
 from dra_infra.kubernetes.scheduler.allocator.identity import AllocationError, Failed, Published, abort
 from dra_infra.kubernetes.scheduler.allocator.pools import Pool
-from dra_infra.kubernetes.scheduler.allocator.variants import Variant
+from dra_infra.kubernetes.scheduler.allocator.variants import Quirk, Variant
 
 
 class RequestKey(NamedTuple):
@@ -159,6 +159,11 @@ def describe_request(
     )
 
 
+def wrap_int64(number: int) -> int:
+    """Return what is left of a number in a Go `int` of 64 bits."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 class DeviceCount:
     """Adds up the least number of devices of a claim, and refuses what no result can hold."""
 
@@ -171,9 +176,12 @@ class DeviceCount:
         """Count the least that a request needs.
 
         Raises:
-            AllocationError: From 1.37 on at the request that is too much.
+            AllocationError: At the request that is too much, unless the release adds counts up first (`COUNTS_OVERFLOW`).
         """
-        if self._variant.number >= 37 and count > MAX_RESULTS - self._total:
+        if self._variant.has(Quirk.COUNTS_OVERFLOW):
+            self._total = wrap_int64(self._total + count)
+            return
+        if count > MAX_RESULTS - self._total:
             raise abort(
                 f"claim {claim_name(self._claim)}, request {request.name}: adding {count} devices exceeds the claim limit "
                 f"of {MAX_RESULTS}, with {self._total} already accounted for"
@@ -184,8 +192,11 @@ class DeviceCount:
         """Ends the count for a claim, and refuses one with too many devices.
 
         Raises:
-            AllocationError: Before 1.37, where all requests together are too much.
+            AllocationError: In a release with `COUNTS_OVERFLOW`, where all requests together are too much, or where their sum
+                overflows to a negative size of a slice, at which the scheduler panics.
         """
+        if self._total < 0:
+            raise AllocationError(Failed("runtime error: makeslice: cap out of range", crashes=True))
         if self._total > MAX_RESULTS:
             raise abort(
                 f"claim {claim_name(self._claim)}: number of requested devices {self._total} exceeds the claim limit of "

@@ -32,6 +32,7 @@ from dra_infra.kubernetes.scheduler.allocator.requests import (
     check_features,
     describe_request,
     request_leaves,
+    wrap_int64,
 )
 from dra_infra.kubernetes.scheduler.allocator.slices import SliceIndex
 from dra_infra.kubernetes.scheduler.allocator.state import NO_USE, AllocatedState
@@ -209,7 +210,11 @@ class Search:
 
     def _find(self) -> bool:
         with _room_for(self._depth()):
-            return self._allocate(RequestKey(0, 0), 0, is_entry=False, start=0) is Found.YES
+            found = self._allocate(RequestKey(0, 0), 0, is_entry=False, start=0)
+        if found is Found.TOO_MANY:
+            # The least that the first claim needs was checked before, so this is only reached where its sum overflowed.
+            raise abort("allocation max size exceeded")
+        return found is Found.YES
 
     def _depth(self) -> int:
         """Most calls that the search is deep: those of each device, request and claim."""
@@ -240,11 +245,17 @@ class Search:
             return Found.NO
         if number >= wanted.count:
             return self._allocate(RequestKey(key.claim, key.request + 1), 0, is_entry=False, start=0)
-        if wanted.count - number > MAX_RESULTS - len(self._taking.picked[key.claim]):
+        if self._is_too_many(wanted.count - number, len(self._taking.picked[key.claim])):
             return Found.TOO_MANY
         if wanted.all_devices is not None:
             return self._allocate_all(key, wanted, wanted.all_devices[number], number, is_entry=is_entry)
         return self._allocate_any(key, wanted, number, is_entry=is_entry, start=start)
+
+    def _is_too_many(self, wanted: int, picked: int) -> bool:
+        """Checks that a result cannot hold *wanted* devices more."""
+        if self._variant.has(Quirk.COUNTS_OVERFLOW):
+            return wrap_int64(picked + wanted) > MAX_RESULTS
+        return wanted > MAX_RESULTS - picked
 
     def _allocate_first_available(self, key: RequestKey, number: int) -> Found:
         all_too_many = True

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Final
 
 from dra_infra.kubernetes.api.gates import Release
+from dra_infra.kubernetes.api.patches import PatchBehaviour
 
 
 class Quirk(Enum):
@@ -43,6 +44,7 @@ class Quirk(Enum):
     )
     CONFIG_FOR_EACH = "configuration is there once for each request that it names"
     INCOMPLETE_IS_USED = "devices of incomplete pools are given away"
+    COUNTS_OVERFLOW = "device counts of a claim are added up in 64 bits and overflow"
 
 
 _LAST: Final = {
@@ -59,12 +61,15 @@ _LAST: Final = {
     Quirk.CONFIG_FOR_EACH: (34, 36),
     Quirk.INCOMPLETE_IS_USED: (34, 34),
 }
-"""The first and the last minor that has the bug."""
+"""The first and the last minor that has the bug. A bug that ends with a patch is a row in `kubernetes.api.patches`."""
 
 
-def quirks_of(number: int) -> frozenset[Quirk]:
-    """The bugs of a minor, 37 for 1.37."""
-    return frozenset(quirk for quirk, (first, last) in _LAST.items() if first <= number <= last)
+def quirks_of(release: Release) -> frozenset[Quirk]:
+    """The bugs of a release."""
+    quirks = {quirk for quirk, (first, last) in _LAST.items() if first <= release.number <= last}
+    if not release.does(PatchBehaviour.REFUSES_OVERFLOWING_COUNTS):
+        quirks.add(Quirk.COUNTS_OVERFLOW)
+    return frozenset(quirks)
 
 
 Channel = str
@@ -204,5 +209,5 @@ def choose_variant(release: Release, *, asked: frozenset[str] | None = None) -> 
         compatibility_groups="DRADeviceCompatibilityGroups" in gates,
     )
     return Variant(
-        number=number, channel=channel, features=features, gates=release.gates, quirks=quirks_of(number)
+        number=number, channel=channel, features=features, gates=release.gates, quirks=quirks_of(release)
     )

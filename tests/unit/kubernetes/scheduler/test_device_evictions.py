@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_infra.kubernetes.api import DeviceTaint, DeviceTaintSelector
+from dra_infra.kubernetes.api import DeviceTaint, DeviceTaintSelector, Release
 from dra_infra.kubernetes.scheduler import Eviction, find_evictions
 
 TAINT = DeviceTaint(key="example.com/service", value="INC-1", effect="NoExecute")
@@ -41,8 +41,12 @@ def a_claim(
     }
 
 
-def evictions(pod: dict[str, Any], claim: dict[str, Any]) -> list[Eviction]:
-    return list(find_evictions(TAINT, [SELECTOR], pods=[pod], claims=[claim]))
+def release_of(patch: str) -> Release:
+    return Release(minor=patch.rpartition(".")[0], gates=frozenset(), patch=patch)
+
+
+def evictions(pod: dict[str, Any], claim: dict[str, Any], patch: str = "1.37.1") -> list[Eviction]:
+    return list(find_evictions(TAINT, [SELECTOR], pods=[pod], claims=[claim], release=release_of(patch)))
 
 
 def test_a_pod_of_a_tainted_device_is_evicted_at_once():
@@ -72,7 +76,9 @@ def test_a_pod_without_a_node_and_one_that_is_deleted_already_are_not_evicted():
     pod = a_pod()
     pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert evictions(pod, a_claim()) == []
-    (found,) = find_evictions(TAINT, [SELECTOR], pods=[pod], claims=[a_claim()], with_deleted=True)
+    (found,) = find_evictions(
+        TAINT, [SELECTOR], pods=[pod], claims=[a_claim()], release=release_of("1.37.1"), with_deleted=True
+    )
     assert found.pod is pod
 
 
@@ -113,11 +119,24 @@ def test_a_claim_that_was_made_for_another_pod_of_the_name_does_not_count():
     assert found.claim == "claim"
 
 
-def test_a_pod_with_an_extended_resource_stays():
+@pytest.mark.parametrize(
+    ("patch", "stays"),
+    [
+        ("1.34.12", True),
+        ("1.36.5", True),
+        ("1.36.99", True),
+        ("1.37.0", True),
+        ("1.37.1", True),
+        ("1.37.2", False),
+        ("1.37.3", False),
+    ],
+)
+def test_a_pod_with_an_extended_resource_stays_before_1_37_2(patch: str, *, stays: bool):
     pod = a_pod(extendedResourceClaimStatus={"resourceClaimName": "claim"})
     pod["spec"]["resourceClaims"] = []
-    (found,) = evictions(pod, a_claim(owner="1"))
-    assert found.stays
+    (found,) = evictions(pod, a_claim(owner="1"), patch)
+    assert found.stays is stays
+    assert evictions(pod, a_claim(owner="2"), patch) == []
 
 
 @pytest.mark.parametrize("odd", [[], {}, "x", 1.5, None, True])
