@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_infra.catalog import load_fleet
-from dra_infra.kubernetes.api import COMPARED_PATCHES, GATES, KNOWN_PATCHES, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api import GATES, SUPPORTED_MINORS, Release
+from dra_infra.kubernetes.api.patches import COMPARED_PATCHES, KNOWN_PATCHES
 from dra_infra.program_objects import Program, ProgramObject
 from dra_infra.provenance import Provenance, ReviewedSide
 from dra_infra.target import ClusterTarget
