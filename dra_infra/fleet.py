@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 
 from dra_infra.kubernetes.api import Device, DeviceClass, Node, ResourceSlice
 
+ANNOTATED: Final = "annotations"
+"""What the machine of a pool is called that annotations describe, and no label names."""
 _MOST_NAMED: Final = 8
 """Pools that the name of a fleet that has grown tells."""
 
@@ -148,6 +150,25 @@ class SharedLimit:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PoolScaler:
+    """The autoscaler of a node pool, and what is known of it.
+
+    Args:
+        autoscaler: Its name, as in the catalogue.
+        version: Its version; empty where nobody said.
+        counts_claims: Whether its setting lets claims count; None where nobody said, and then it is as it comes.
+        lines: Lines that it may need and that the pool has.
+        annotated: The driver and the number of devices that annotations of the pool describe; None where they do not.
+    """
+
+    autoscaler: str
+    version: str = ""
+    counts_claims: bool | None = None
+    lines: frozenset[str] = frozenset()
+    annotated: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NodePool:
     """Equal nodes of which an autoscaler adds as many as pods need, up to a limit.
 
@@ -160,6 +181,7 @@ class NodePool:
         racks: Whether it grows by racks.
         price: Of one node, or rack, as the user gave it; None where nobody said.
         is_cut: Whether it may have more nodes than are looked at.
+        scaler: Its autoscaler; None where the file names none and says itself that the pool grows.
     """
 
     name: str
@@ -170,6 +192,12 @@ class NodePool:
     racks: bool = False
     price: Decimal | None = None
     is_cut: bool = False
+    scaler: PoolScaler | None = None
+
+    @property
+    def is_annotated(self) -> bool:
+        """Whether annotations alone say what devices its nodes have."""
+        return self.machine == ANNOTATED
 
     @property
     def unit(self) -> Literal["node", "rack"]:

@@ -153,7 +153,7 @@ def _leave_open(joint: JointVerdict, why: str) -> JointVerdict:
 
 
 def _leave_growth_open(growth: Growth, why: str) -> Growth:
-    if growth.verdict == "never-within-limits":
+    if growth.verdict in ("never-within-limits", "does-not-grow", "grows-if"):
         return growth
     joint = _leave_open(growth.joint, why)
     return replace(growth, verdict="not-decided", joint=joint, reasons=(why, f"all others: {growth}"))

@@ -222,7 +222,7 @@ def _reason(owner: ObjectRef, needed: ObjectRef, problem: Problem) -> Reason:
 
 def _without_room(growth: Growth, joint: JointVerdict) -> Growth:
     """Return the growth with the verdict that no size of the pools is enough: some pods are never made."""
-    return replace(growth, verdict="never-within-limits", joint=joint, reasons=joint.reasons)
+    return replace(growth, verdict="never-within-limits", joint=joint, reasons=joint.reasons, outlooks=())
 
 
 def _find_classes(value: object) -> Iterator[str]:

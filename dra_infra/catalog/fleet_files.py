@@ -239,7 +239,7 @@ def read_fleet_file(
     if "kind" not in first and not first.keys().isdisjoint((TOP_KEY, POOLS_KEY)):
         return first
     contents = _gather(_objects(documents), path, is_pool)
-    has_pools = any(each.get("kind") != NODE_CLASS for each in contents.pools)
+    has_pools = any(each.get("kind") not in (NODE_CLASS, "Deployment") for each in contents.pools)
     if not contents.nodes and not has_pools and not contents.problems:
         keys = [] if "kind" in first else list(first)
         near = next(filter(None, (nearest(str(key)[:60], (TOP_KEY, POOLS_KEY)) for key in keys)), "")

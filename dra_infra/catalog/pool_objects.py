@@ -14,6 +14,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final
 
+from dra_infra.catalog.annotated_machines import make_slice, read_amounts, read_devices
+from dra_infra.catalog.autoscalers import find_scaler, is_autoscaler, read_deployed
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_files import NODE_CLASS
 from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
@@ -28,7 +30,16 @@ from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.catalog.node_pools import MAX_POOLS, DescribedFleet, PoolOfGroup
 from dra_infra.catalog.records import Fact
 from dra_infra.catalog.vocabulary import read_data
-from dra_infra.fleet import Fleet, NodePool, SharedLimit, renamed_node, renamed_slice, whole_of
+from dra_infra.fleet import (
+    ANNOTATED,
+    Fleet,
+    NodePool,
+    PoolScaler,
+    SharedLimit,
+    renamed_node,
+    renamed_slice,
+    whole_of,
+)
 from dra_infra.kubernetes.api import (
     NANO,
     Node,
@@ -98,6 +109,8 @@ class _Pool:
     match: Mapping[str, str]
     takes_any: bool
     node_class: str
+    scaler: PoolScaler | None
+    annotations: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +139,9 @@ class _Machine:
 
 
 def is_pool(manifest: Mapping[str, Any]) -> bool:
-    """True for an object that describes node pools, or what the nodes of some are."""
-    return _group_and_kind(manifest) in pool_kinds() or _group_and_kind(manifest) == _NODE_CLASS
+    """True for an object that describes node pools, what the nodes of some are, or the autoscaler that scales them."""
+    kind = _group_and_kind(manifest)
+    return kind in pool_kinds() or kind == _NODE_CLASS or is_autoscaler(manifest)
 
 
 def add_pools(
@@ -151,7 +165,8 @@ def add_pools(
         for each in manifests
         if _group_and_kind(each) == _NODE_CLASS
     }
-    read = list(islice((each for manifest in manifests for each in _read(manifest)), MAX_POOLS))
+    deployed = read_deployed(manifests)
+    read = list(islice((each for manifest in manifests for each in _read(manifest, deployed)), MAX_POOLS))
     ways = _find_ways(fleet, read, classes, driver)
     named = ways.named
     built = build(DescribedFleet(fleet.name, (), [each for _, each in named])) if named else Fleet(name="")
@@ -160,7 +175,10 @@ def add_pools(
         replace(each, name=machine.title) for (machine, _), each in zip(named, built.pools, strict=True)
     ]
     machines = [each for each, _ in (*ways.like_nodes, *named)]
-    grown = [replace(each, is_cut=machine.is_cut) for machine, each in zip(machines, grown, strict=True)]
+    grown = [
+        replace(each, is_cut=machine.is_cut, scaler=read[machine.pool].scaler)
+        for machine, each in zip(machines, grown, strict=True)
+    ]
     return replace(
         fleet.with_classes(built.classes),
         nodes=tuple(sorted((*fleet.nodes, *built.nodes), key=lambda node: node.name)),
@@ -210,7 +228,9 @@ def _find_ways(
             machine = replace(wanted, is_cut=wanted.is_cut or more < wanted.more)
             room -= more
             stem = f"{pool.name}-added{index or ''}"
-            if machine.own:
+            if machine.name == ANNOTATED and more:
+                ways.like_nodes.append((machine, _grow_annotated(pool, machine, stem, more)))
+            elif machine.own:
                 ways.like_nodes.append((machine, _grow_like(fleet, machine, stem, more)))
             elif more:
                 # Numbers of nodes go on from machine to machine, and names of nodes that are there are not given again.
@@ -281,6 +301,9 @@ def _find_machines(
         named = f"like {nodes[0].name}" if is_open and not name else named
         yield _Machine(number, named, nodes, amounts, {}, pool.name)
     known = [each for each in pool.machines if each in node_names() and each not in own]
+    if not own and not known and pool.scaler is not None and pool.scaler.annotated is not None:
+        amounts = {**read_amounts(pool.annotations), _GPUS: str(pool.scaler.annotated[1])}
+        yield _Machine(number, ANNOTATED, (), amounts, {}, pool.name)
     if is_open or "" not in own:
         for name in known if pool.takes_any else known[:1]:
             yield _Machine(number, name, (), *_amounts_of(name, node_class), pool.name)
@@ -354,7 +377,7 @@ def _name_missing(pools: Sequence[_Pool], classes: Mapping[str, Any]) -> Iterato
             yield f"{NODE_CLASS} {name[:80]} of node pool {users} is not there: {what}"
 
 
-def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
+def _read(manifest: Mapping[str, Any], deployed: Mapping[str, PoolScaler]) -> Iterator[_Pool]:
     kind = pool_kinds().get(_group_and_kind(manifest))
     if kind is None:
         return
@@ -395,7 +418,21 @@ def _read(manifest: Mapping[str, Any]) -> Iterator[_Pool]:
             match={kind.label: name} if kind.label else labels,
             takes_any=bool(kind.requirements),
             node_class=str(reference.get("name", "")) if is_read else "",
+            scaler=_find_scaler(manifest, str(reference.get("group", "")), labels, deployed),
+            annotations=_labels(value_at(manifest, "metadata", "annotations")),
         )
+
+
+def _find_scaler(
+    manifest: Mapping[str, Any],
+    node_class: str,
+    labels: Mapping[str, str],
+    deployed: Mapping[str, PoolScaler],
+) -> PoolScaler | None:
+    """Return the autoscaler of a pool, with the devices that annotations of Cluster API give to its machine."""
+    annotations = _labels(value_at(manifest, "metadata", "annotations"))
+    scaler = find_scaler(_group_and_kind(manifest), node_class, labels, annotations, deployed)
+    return replace(scaler, annotated=read_devices(annotations)) if scaler is not None else None
 
 
 def _find_allowed(requirements: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -481,6 +518,20 @@ def _count_gpus(fleet: Fleet, node: Node) -> int:
         if (slice_.spec.node_name, slice_.spec.driver) == (node.name, "gpu.nvidia.com"):
             found |= {whole_of(each) for each in slice_.spec.devices or ()}
     return len(found)
+
+
+def _grow_annotated(pool: _Pool, machine: _Machine, stem: str, more: int) -> NodePool:
+    """A pool whose further nodes have the amounts and the devices that annotations of Cluster API describe."""
+    assert pool.scaler is not None and pool.scaler.annotated is not None  # noqa: S101, PT018  (who asks has looked)
+    allocatable = read_amounts(pool.annotations)
+    spare = []
+    for number in range(more):
+        name = f"{stem}-{number:0{len(str(more))}}"
+        labels = {**pool.labels, "kubernetes.io/hostname": name}
+        node = Node(name=name, labels=labels, allocatable=allocatable, taints=pool.taints)
+        slices = (make_slice(name, *pool.scaler.annotated),)
+        spare.append(Fleet(name=machine.title, nodes=(node,), slices=slices))
+    return NodePool(name=machine.title, machine=machine.name, now=0, nodes=(), spare=tuple(spare))
 
 
 def _grow_like(fleet: Fleet, machine: _Machine, stem: str, more: int) -> NodePool:

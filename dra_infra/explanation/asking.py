@@ -147,6 +147,12 @@ class ClusterContext:
             room=room,
             kept=frozenset(name for name, _ in elsewhere),
             pods=1 if any(each.is_shared for each in claims) else pods,
+            drivers_to_come=frozenset(
+                slice_.spec.driver
+                for pool in self.fleet.pools
+                for more in pool.spare[:1]
+                for slice_ in more.slices
+            ),
         )
         return question.with_more(self.holders)
 

@@ -97,6 +97,7 @@ class Question:
         pods: How many such pods there are to be.
         declared: `status.declaredFeatures` by name of the node.
         priority: Of the pods; None where it is not known.
+        drivers_to_come: Drivers of devices of the nodes that node pools may get.
     """
 
     cluster: Allocator
@@ -111,6 +112,7 @@ class Question:
     pods: int = 1
     declared: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     priority: int | None = None
+    drivers_to_come: frozenset[str] = frozenset()
 
     @cached_property
     def asked(self) -> tuple[ResourceClaim, ...]:

@@ -18,6 +18,7 @@ from dra_infra.fleet import Fleet, NodePool, SharedLimit, whole_of
 from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.wording import join_words
+from dra_infra.placement.autoscaling import ClaimUse, find_use, judge, see_pools
 from dra_infra.placement.demand import PodPlan
 from dra_infra.placement.fillings import HOSTNAME, Halted, NodeKind, States, are_nodes_apart, find_states
 from dra_infra.placement.free_fleet import FreeFleet
@@ -26,6 +27,7 @@ from dra_infra.placement.joint import ObjectMakers, place_together
 from dra_infra.placement.joint_verdict import judge_jointly
 from dra_infra.placement.open_programs import OpenProgram, open_program
 from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.outlooks import PoolOutlook
 from dra_infra.placement.placement import Growth, GrowthAnswer, JointAnswer, JointVerdict, Order, Placement
 from dra_infra.placement.question import PlacementQuestion, never_late
 from dra_infra.placement.scheduling import place
@@ -48,14 +50,88 @@ def find_growth(question: PlacementQuestion, placement: Placement) -> Growth | N
         question: The program and the fleet.
         placement: The answer of `place` to it.
     """
-    return _Search(question, placement).find() if question.fleet.pools else None
+    if not question.fleet.pools:
+        return None
+    search = _Search(question, placement)
+    growth = search.find()
+    if growth.verdict == "never-within-limits":
+        return _open_annotated(growth)
+    return _ask_autoscalers(question, placement, search, growth) if growth.verdict == "fits-grown" else growth
+
+
+_STEPS: Final[tuple[tuple[GrowthAnswer, frozenset[str]], ...]] = (
+    ("fits-grown", frozenset({"grows"})),
+    ("grows-if", frozenset({"grows", "grows-if"})),
+    ("not-decided", frozenset({"grows", "grows-if", "not-known"})),
+)
+"""The answers of autoscalers with which a pool counts, and the verdict where that is enough."""
+
+
+def _ask_autoscalers(
+    question: PlacementQuestion, placement: Placement, search: _Search, growth: Growth
+) -> Growth:
+    """Return the growth with the nodes that autoscalers add for these pods, or why they do not add enough."""
+    fleet, release = question.fleet, question.release
+    if all(pool.scaler is None for pool in fleet.pools):
+        return growth
+    use = search.find_use(growth.added)
+    outlooks = [judge(pool, use, release) for pool in fleet.pools]
+    # The pools that the cheapest growth needs: what is said of them if no other growth does.
+    needed = growth.added
+    for verdict, accepted in _STEPS:
+        seen = see_pools(fleet.pools, outlooks, accepted)
+        found = growth if seen == fleet.pools else None
+        if found is None:
+            found = _Search(replace(question, fleet=replace(fleet, pools=seen)), placement).find()
+        if not found.fits or not search.works(found.added):
+            continue
+        used = _used(outlooks, found.added)
+        if verdict == "fits-grown":
+            return replace(search.tell_grown(found), outlooks=used)
+        lacking = tuple(each for each in used if each.answer == verdict or verdict == "not-decided")
+        return _unmade(growth, placement, verdict, lacking)
+    lacking = tuple(each for each in _used(outlooks, needed) if each.answer != "grows")
+    if not lacking:
+        why = "the claims of these pods do not fit the devices of its template of a new node"
+        lacking = tuple(replace(each, answer="does-not-grow", reason=why) for each in _used(outlooks, needed))
+    return _unmade(growth, placement, "does-not-grow", lacking)
+
+
+def _open_annotated(growth: Growth) -> Growth:
+    """Leave open what never fits on machines of which annotations tell only the number of devices."""
+    names = [pool.name for pool in growth.pools if pool.is_annotated]
+    if not names:
+        return growth
+    why = f"annotations do not say which devices nodes of {join_words(names)} have, only how many"
+    reasons = (f"{why}: {growth.reasons[0]}",)
+    joint = JointVerdict(verdict="not-decided", reasons=reasons)
+    return replace(growth, verdict="not-decided", joint=joint, reasons=reasons)
+
+
+def _used(outlooks: Sequence[PoolOutlook | None], added: Added) -> tuple[PoolOutlook, ...]:
+    return tuple(each for each, number in zip(outlooks, added, strict=True) if number and each is not None)
+
+
+def _unmade(
+    growth: Growth, placement: Placement, verdict: GrowthAnswer, outlooks: tuple[PoolOutlook, ...]
+) -> Growth:
+    """Return the growth that autoscalers do not make: the pools and the verdict stay as they are now."""
+    return Growth(
+        verdict=verdict,
+        pools=growth.pools,
+        added=(0,) * len(growth.pools),
+        billing=growth.billing,
+        joint=placement.joint,
+        reasons=tuple(map(str, outlooks)),
+        outlooks=outlooks,
+    )
 
 
 def place_within_limits(question: PlacementQuestion) -> Placement:
     """Return where the pods of a program go with as many nodes as they need, with headroom and growth.
 
     Where they do not fit within the limits of the fleet's node pools, it is that with each of these at its largest, and the
-    joint verdict is that of the growth. It has no headroom where the limits do not allow all these nodes together.
+    joint verdict is that of the growth. Where autoscalers do not add the nodes, it is that on the fleet as it is. It has no headroom where the limits do not allow all these nodes together.
 
     Args:
         question: The program and the fleet.
@@ -65,12 +141,13 @@ def place_within_limits(question: PlacementQuestion) -> Placement:
     if fleet.pools:
         growth = find_growth(question, place(question))
         if growth is not None:
-            fleet = fleet.grown(growth.added if growth.fits else [len(pool.spare) for pool in fleet.pools])
+            largest = [0 if growth.is_unmade else len(pool.spare) for pool in fleet.pools]
+            fleet = fleet.grown(growth.added if growth.fits else largest)
     placement = place(replace(question, fleet=fleet), with_headroom=True)
     if growth is None:
         return placement
     workloads = placement.workloads
-    if growth.verdict == "not-decided" and any(pool.is_cut for pool in fleet.pools):
+    if growth.verdict == "not-decided" and not growth.is_unmade and any(pool.is_cut for pool in fleet.pools):
         # More nodes than are looked at may hold what these do not.
         workloads = tuple(
             replace(each, verdict="not-decided") if each.verdict == "does-not-fit" and each.nodes else each
@@ -79,7 +156,7 @@ def place_within_limits(question: PlacementQuestion) -> Placement:
     # More pods do not fit where fewer do not.
     most = placement.joint_at_most and (placement.joint_at_most if growth.fits else growth.joint)
     placement = replace(placement, growth=growth, joint=growth.joint, joint_at_most=most, workloads=workloads)
-    if growth.fits or fleet.allows([len(pool.spare) for pool in fleet.pools]):
+    if growth.fits or growth.is_unmade or fleet.allows([len(pool.spare) for pool in fleet.pools]):
         return placement
     fleet = replace(fleet, name=f"{fleet.name}, more than limits of node pools allow together")
     return replace(placement, fleet=fleet, headroom=())
@@ -121,6 +198,18 @@ class _Search:
         return self._tell(
             "not-decided", self._largest, f"more than {TRIES} sizes of its pools are not all tried"
         )
+
+    def works(self, added: Added) -> bool:
+        """Return whether all pods fit with so many more nodes."""
+        return self._works(added)
+
+    def find_use(self, added: Added) -> ClaimUse:
+        """Return what the claims of the pods use that go to added nodes."""
+        return find_use(self._open(added), self._at(added), self._pools)
+
+    def tell_grown(self, found: Growth) -> Growth:
+        """Return a growth that was found with other devices, as it is with the devices of this fleet."""
+        return self._tell("fits-grown", found.added, is_cheapest=found.is_cheapest)
 
     def _at(self, added: Added) -> Placement:
         if added not in self._known:

@@ -16,6 +16,7 @@ from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.placement.outlooks import PoolOutlook
 
 
 @dataclass(frozen=True, order=True, kw_only=True, slots=True)
@@ -341,7 +342,9 @@ class JointVerdict:
         return f"{head}: {self.reasons[0]}" if self.reasons and self.verdict != "always" else head
 
 
-GrowthAnswer: TypeAlias = Literal["fits-now", "fits-grown", "never-within-limits", "not-decided"]
+GrowthAnswer: TypeAlias = Literal[
+    "fits-now", "fits-grown", "grows-if", "does-not-grow", "never-within-limits", "not-decided"
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -349,8 +352,9 @@ class Growth:
     """By how much node pools have to grow so that all pods fit.
 
     Args:
-        verdict: `fits-now`: on the nodes that there are. `fits-grown`: with the nodes that are added. `never-within-limits`:
-            not even with every pool at its limit. `not-decided`: none of these was shown.
+        verdict: `fits-now`: on the nodes that there are. `fits-grown`: with the nodes that are added. `grows-if`: with more
+            nodes, which autoscalers add when lines are written. `does-not-grow`: with more nodes, which autoscalers do not add.
+            `never-within-limits`: not even with every pool at its limit. `not-decided`: none of these was shown.
         pools: The pools, with the size that they had.
         added: How many nodes, or racks, each of them gets.
         billing: What prices are in.
@@ -360,6 +364,7 @@ class Growth:
         devices: How many devices each node has, by pool and node, with these nodes; a GPU in partitions is one.
         held: How many of them the pods of each workload have on each node when all are placed; one that several workloads
             share is divided between them.
+        outlooks: What the autoscalers of the pools do that get nodes, or would have to.
     """
 
     verdict: GrowthAnswer
@@ -371,11 +376,17 @@ class Growth:
     reasons: tuple[str, ...] = ()
     devices: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False, repr=False)
     held: Mapping[ObjectRef, Mapping[str, Fraction]] = field(default_factory=dict, hash=False, repr=False)
+    outlooks: tuple[PoolOutlook, ...] = ()
 
     @property
     def fits(self) -> bool:
         """True when all pods fit, now or with the nodes that are added."""
         return self.verdict in ("fits-now", "fits-grown")
+
+    @property
+    def is_unmade(self) -> bool:
+        """True when more nodes would do, and autoscalers are not known to add them: pools stay as they are."""
+        return bool(self.outlooks) and not self.fits
 
     @property
     def cost(self) -> Decimal | None:
@@ -402,6 +413,8 @@ class Growth:
 
     def __str__(self) -> str:
         if not self.fits:
+            if self.is_unmade:
+                return "; ".join(map(str, self.outlooks))
             head = "never within the limits" if self.verdict == "never-within-limits" else "not decided"
             return f"{head}: {self.reasons[0]}"
         idle = f"{self.idle:,} of {self.device_count:,} devices of pools idle"
@@ -450,6 +463,7 @@ class Growth:
             "devices": self.device_count,
             "idleDevices": self.idle,
             "joint": self.joint.to_data(),
+            "outlooks": [each.to_data() for each in self.outlooks],
         }
 
 

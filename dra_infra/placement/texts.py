@@ -40,6 +40,8 @@ JOINT_MARKS: Final[Mapping[JointAnswer, str]] = {
 GROWTH_MARKS: Final[Mapping[GrowthAnswer, str]] = {
     "fits-now": "✓",
     "fits-grown": "+",
+    "grows-if": "?",
+    "does-not-grow": "✗",
     "never-within-limits": "✗",
     "not-decided": "?",
 }

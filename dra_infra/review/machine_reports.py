@@ -179,6 +179,7 @@ def _growth(change: GrowthChange) -> dict[str, Any]:
             }
             for number, pool in enumerate(after.pools)
         ],
+        "outlooks": [each.to_data() for each in after.outlooks],
         "costs": [
             {
                 "part": row.part,
