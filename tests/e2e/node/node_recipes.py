@@ -15,6 +15,7 @@ NIC: Final = "dra.net"
 
 NOT_ON_ONE_NODE: Final[Mapping[str, str]] = {
     "14-nvl72-training": "its claims are for 18 nodes of one rack, and it needs the controller and the daemons of compute domains",
+    "22-node-pool-from-zero": "its pods are those of 06-four-h100; what it shows is a node pool that has no node",
     "19-team-platform": "its pods take all GPUs of four nodes, and the controllers of JobSet and LeaderWorkerSet make them",
 }
 """Examples that are not run on a node here, with the reason."""

@@ -230,4 +230,13 @@ RECIPES = (
         operations={"server": REPLACED, "serve": ROLLED},
         controllers=True,
     ),
+    Recipe(
+        example="22-node-pool-from-zero",
+        # Its own pools have no node yet.
+        fleet="hgx-h100",
+        in_place=('"replicas": 1', '"replicas": 2'),
+        updated="server",
+        replacing=("count=4", "count=8"),
+        operations={"server": REPLACED},
+    ),
 )
