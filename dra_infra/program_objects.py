@@ -60,6 +60,9 @@ UNKNOWN_RESULT: Final = "5a1f3c0e-unknown-result-of-a-function-9d27b846"
 NOT_EXPANDED: Final = "its provider makes the objects"
 """Why the objects of a resource are not known: the reason of `NotSeen`, or its beginning."""
 
+_DEPLOYERS: Final = ("Application", "ApplicationSet", "HelmRelease", "Kustomization")
+"""Kinds of Argo CD and Flux, in place of the type of a resource."""
+
 Replacement = Literal["provider", "delete-first", "in-place"]
 """How a change of an object that cannot change in place goes: as the provider decides, the old one deleted first, or not
 at all, for kubectl and Helm change objects in place or are refused."""
@@ -169,7 +172,16 @@ class NotSeen:
     def hides_objects(self) -> bool:
         """True if objects of the program are missing here. Then no report may say that nothing changes."""
         # Of a Helm release, whose values may be secret, nothing but its objects is looked for.
-        return self.reason.startswith(NOT_EXPANDED) or self.what.startswith("kubernetes:helm.sh/")
+        return (
+            self.reason.startswith(NOT_EXPANDED)
+            or self.what.startswith("kubernetes:helm.sh/")
+            or self.is_not_rendered
+        )
+
+    @property
+    def is_not_rendered(self) -> bool:
+        """True for what Argo CD or Flux deploys and nobody looked at. Then no report may say that nothing needs devices."""
+        return self.what in _DEPLOYERS
 
     def __str__(self) -> str:
         return f"{self.what} {self.name}: {self.reason}"

@@ -123,7 +123,11 @@ def _complete(scene: Scene, checked: Checked, placement: Placement) -> Placement
         else placed
         for placed in placement.workloads
     )
-    return checked.accepted.complete(replace(placement, workloads=workloads))
+    deployed = tuple(
+        f"what {each.what} {each.name} deploys" for each in scene.program.not_seen if each.is_not_rendered
+    )
+    placement = replace(placement, workloads=workloads, unplaced=(*placement.unplaced, *deployed))
+    return checked.accepted.complete(placement)
 
 
 def _with_left_out(placement: Placement) -> Placement:

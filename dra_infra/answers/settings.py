@@ -32,6 +32,7 @@ from dra_infra.program.project_files import nearest_path
 from dra_infra.program.python_start import add_for_own_program
 from dra_infra.program.synth import DEFAULT_TIMEOUT, synth_project
 from dra_infra.program_objects import Program
+from dra_infra.sources.delivered_objects import find_checkout
 from dra_infra.sources.manifests import build_side, read_side
 from dra_infra.sources.subject import find_source
 from dra_infra.target import (
@@ -218,10 +219,23 @@ def read_program(
     label = source.root.stem or "manifests"
     if source.kind == "kustomization":
         return None, build_side(
-            root, inside=_top_of(root), shown=source.shown, label=label, config=config, timeout=timeout
+            root,
+            inside=_top_of(root),
+            shown=source.shown,
+            label=label,
+            config=config,
+            timeout=timeout,
+            checkout=lambda: find_checkout(root),
         ).program
     inside = root if root.is_dir() else root.parent
-    side = read_side(root, inside=inside, shown=source.shown, label=label, config=config)
+    side = read_side(
+        root,
+        inside=inside,
+        shown=source.shown,
+        label=label,
+        config=config,
+        checkout=lambda: find_checkout(root),
+    )
     if not side.program.objects and not side.program.problems:
         left_out = "; ".join(str(each.name) + ": " + each.reason for each in side.program.not_seen[:3])
         raise ProgramError.of(

@@ -64,6 +64,8 @@ class Simulation:
             return NO_ANSWER
         if self.placement is None or self.checked.has_errors:
             return DOES_NOT_FIT
+        if not self.placement.workloads and any(each.is_not_rendered for each in self.not_seen):
+            return NO_ANSWER
         works = does_work(self.placement) and all(each.fits for each in self.drained)
         return FITS if works else DOES_NOT_FIT
 

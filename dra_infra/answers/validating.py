@@ -19,7 +19,15 @@ from dra_infra.output.wording import count_of
 from dra_infra.process import collector_paused
 from dra_infra.provenance import Provenance
 from dra_infra.sources.chart_templates import CHART_NOT_READ
-from dra_infra.sources.files import NOTHING_CHECKED, UNANSWERED, SourceObject, find_program, read_sources
+from dra_infra.sources.deployers import is_deployer
+from dra_infra.sources.files import (
+    NOT_RENDERED,
+    NOTHING_CHECKED,
+    UNANSWERED,
+    SourceObject,
+    find_program,
+    read_sources,
+)
 from dra_infra.sources.kustomization_patches import find_patch_files
 from dra_infra.target import NEWEST_DRIVER, ClusterTarget
 
@@ -122,12 +130,16 @@ def _check(
     sources = _read(paths, problems, tell)
     if not sources and not problems:
         problems.append(_nothing(paths))
+    if any(is_deployer(source.manifest) for source in sources):
+        tell("rendering what its Applications, HelmReleases and Kustomizations deploy")
+        sources, problems = _add_delivered(sources, problems, target)
     ours = [source for source in sources if is_checked(source.manifest, target)]
     # Beside objects that are checked, a program is one more thing of a repository; alone it is what was asked about.
     severity: Severity = "warning" if ours else "error"
     programs = (problem for source in sources for problem in find_program(source, _OF_A_PROGRAM))
     problems = [
-        replace(each, severity=severity) if each.code == CHART_NOT_READ else each for each in problems
+        replace(each, severity=severity) if each.code in (CHART_NOT_READ, NOT_RENDERED) else each
+        for each in problems
     ]
     problems += [replace(each, severity=severity) for each in programs]
     manifests = [source.manifest for source in sources]
@@ -177,6 +189,26 @@ def _read(paths: Sequence[str], problems: list[Problem], tell: Callable[[str], N
             tell(f"reading {found.file} ({len(sources):,} objects)")
         sources.append(found)
     return sources
+
+
+def _add_delivered(
+    sources: Sequence[SourceObject], problems: Sequence[Problem], target: ClusterTarget
+) -> tuple[list[SourceObject], list[Problem]]:
+    """Return the objects with those that GitOps controllers make of them, and the problems without those of what is rendered."""
+    # Few inputs have such objects, and this loads what renders charts.
+    from dra_infra.sources.delivered_objects import Checkout, add_delivered, find_checkout
+
+    checkouts: dict[str, Checkout] = {}
+
+    def checkout_of(file: str) -> Checkout:
+        folder = os.path.dirname(file)  # noqa: PTH120  (`-` is a file too)
+        if folder not in checkouts:
+            checkouts[folder] = find_checkout(Path(folder))
+        return checkouts[folder]
+
+    delivered = add_delivered(sources, checkout_of, target=target)
+    kept = [each for each in problems if not (each.place and delivered.covers(each.place.file))]
+    return delivered.sources, kept + [each.to_problem() for each in delivered.not_rendered]
 
 
 def _ask(

@@ -13,6 +13,7 @@ MIGRATIONS: dict[str, str] = {
     "value-not-written": "a program makes an object of values that are secret or not known yet, so it is in no file",
     "names-not-followed": "a kustomization renames claim templates, and pods go on to name the old ones",
     "chart-not-read": "a chart lies among manifests, and its templates are not checked",
+    "source-not-rendered": "an object of Argo CD or Flux deploys something that was not read",
     "program-not-read": "a Pulumi program lies among manifests, and what it makes is not read",
     "hardware-not-known": "a node has GPUs by the plugin, and nobody knows what a driver will publish there",
     "plugin-not-known": "nothing says what the device plugin gives for a resource",

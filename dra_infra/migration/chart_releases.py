@@ -119,6 +119,8 @@ def _read_installation(at: FieldPath, installed: Mapping[str, Any], row: Mapping
     found: list[Values] = []
     unread: list[FieldPath] = []
     for place in row["values"]:
+        if (over := place.get("unless")) and value_at(installed, *read_steps(over)) is not None:
+            continue
         for steps, written in find_all(installed, read_steps(place["path"]), at):
             form = place.get("form")
             if form == "text" and isinstance(written, str):
@@ -128,10 +130,12 @@ def _read_installation(at: FieldPath, installed: Mapping[str, Any], row: Mapping
                 else:
                     found.append(Values(steps, data, text=written))
             elif form == "parameters":
-                pairs = [(each.get("name"), each.get("value")) for each in mappings(written)]
-                found += _read_parameters(steps, pairs)
+                rows = mappings(written)
+                texts = frozenset(str(each.get("name")) for each in rows if each.get("forceString") is True)
+                pairs = [(each.get("name"), each.get("value")) for each in rows]
+                found += read_parameters(steps, pairs, texts)
             elif form == "set":
-                found += _read_parameters(steps, list(mapping(written).items()))
+                found += read_parameters(steps, list(mapping(written).items()))
             elif not form and isinstance(written, Mapping):
                 found.append(Values(steps, written))
     chart, version = (value_at(installed, *read_steps(row[each])) for each in ("chart", "version"))
@@ -151,8 +155,16 @@ def read_text(text: str) -> Mapping[str, Any] | None:
     return documents[0] if len(documents) == 1 and isinstance(documents[0], dict) else None
 
 
-def _read_parameters(at: FieldPath, pairs: Sequence[tuple[Any, Any]]) -> Iterator[Values]:
-    """Values that parameters make, as `helm --set` reads them."""
+def read_parameters(
+    at: FieldPath, pairs: Sequence[tuple[Any, Any]], texts: frozenset[str] = frozenset()
+) -> Iterator[Values]:
+    """Yield the values that parameters make, as `helm --set` reads them.
+
+    Args:
+        at: Where they stand.
+        pairs: Names and values.
+        texts: Names whose values stay texts, as with `--set-string`.
+    """
     data: Any = {}
     for name, value in pairs:
         steps = tuple(
@@ -160,7 +172,7 @@ def _read_parameters(at: FieldPath, pairs: Sequence[tuple[Any, Any]]) -> Iterato
             for found in _STEP.finditer(str(name or ""))
         )
         if steps and all(each < _MOST_ITEMS for each in steps if isinstance(each, int)):
-            data = _put(data, steps, _read_word(value))
+            data = _put(data, steps, str(value) if str(name) in texts else _read_word(value))
     if data:
         yield Values(at, data, is_rewritten=False)
 

@@ -7,11 +7,13 @@ socket, without git, with the repository as all that it reads, without plugins, 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,13 +43,22 @@ def is_kustomization(folder: Path) -> bool:
     return any(os.path.isfile(folder / name) for name in FILES)  # noqa: PTH113
 
 
-def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tuple[dict[str, Any], ...]:
+def build(
+    root: Path,
+    *,
+    inside: Path,
+    timeout: float = DEFAULT_TIMEOUT,
+    overlay: Mapping[str, Any] | None = None,
+    objects: str = "",
+) -> tuple[dict[str, Any], ...]:
     """The objects of the kustomization in *root*.
 
     Args:
         root: The folder.
         inside: Its repository, all of which may be read but git's own folder.
         timeout: Seconds until it is stopped.
+        overlay: Fields of a kustomization that is put over the one in *root*.
+        objects: YAML of objects that the overlay is put over, where *root* has no kustomization.
 
     Raises:
         ProgramError: `kustomize-not-found`; `kustomization-not-built`, with what was said; or a code of `read_manifests`.
@@ -59,6 +70,8 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
         output = files.enter_context(tempfile.TemporaryFile())
         said = files.enter_context(tempfile.TemporaryFile())
 
+        folder = _write_overlay(root, Path(home), overlay, objects) if overlay is not None else root
+
         def confine() -> None:
             _limit()
             allowance = Allowance(read=(executable,))
@@ -68,7 +81,7 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
             done = subprocess.run(
                 [*command, "."],
                 executable=executable,
-                cwd=root,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=said,
@@ -95,6 +108,19 @@ def build(root: Path, *, inside: Path, timeout: float = DEFAULT_TIMEOUT) -> tupl
         return read_manifests(text, file=root.name)
     except ProblemsError as error:
         raise ProgramError(problem.below(root.name) for problem in error.problems) from error
+
+
+def _write_overlay(root: Path, home: Path, overlay: Mapping[str, Any], objects: str) -> Path:
+    """Write a kustomization over *root*, or over *objects*, and return its folder."""
+    folder = home / "overlay"
+    folder.mkdir()
+    if objects:
+        (folder / "objects.yaml").write_text(objects)
+    # kustomize takes no path from the root of the file system.
+    below = "objects.yaml" if objects else os.path.relpath(root.resolve(), folder.resolve())
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [below]}
+    (folder / FILES[0]).write_text(json.dumps({**head, **overlay}))
+    return folder
 
 
 def _find() -> tuple[list[str], Path]:

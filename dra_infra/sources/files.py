@@ -48,7 +48,12 @@ REPEATED: Final = "yaml-duplicate-key"
 TWICE: Final = "duplicate-object"
 """The code of an object of which there is a copy."""
 
-UNANSWERED: Final = frozenset({NOTHING_CHECKED, NO_VERSION, NOT_READ, "file-unreadable", "cluster-forbidden"})
+NOT_RENDERED: Final = "source-not-rendered"
+"""The code of something that a GitOps controller deploys and that was not read, so that nobody knows what it asks for."""
+
+UNANSWERED: Final = frozenset(
+    {NOTHING_CHECKED, NO_VERSION, NOT_READ, NOT_RENDERED, "file-unreadable", "cluster-forbidden"}
+)
 """Codes of problems after which there is no answer about all that was asked."""
 
 MAX_REFUSED: Final = 100
@@ -123,6 +128,7 @@ class SourceObject:
         document: The document; objects of one list have the same.
         made_at: Where it is made, for an object that stands in no file.
         urn: The resource that makes it, for an object of a Pulumi program.
+        cluster: The cluster that a GitOps controller sends it to; empty for its own.
     """
 
     manifest: Mapping[str, Any]
@@ -130,6 +136,7 @@ class SourceObject:
     document: SourceText
     made_at: Place | None = None
     urn: str = ""
+    cluster: str = ""
 
     @property
     def file(self) -> str:

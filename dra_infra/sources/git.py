@@ -224,6 +224,16 @@ def remotes(layout: Layout) -> list[str]:
     return _ask_at(layout.top, "remote").output.split()
 
 
+def remote_addresses(layout: Layout) -> list[str]:
+    """Addresses of its remotes.
+
+    Raises:
+        ProgramError: `no-git`, `git-no-answer`.
+    """
+    listed = _ask_at(layout.top, "config", "-z", "--get-regexp", r"^remote\..*\.url$").output
+    return [each.partition("\n")[2] for each in listed.split("\0") if each]
+
+
 def _ask_at(top: Path, *arguments: str) -> Said:
     """Ask git for settings of the repository whose `.git` lies in *top*: of none above it, and no bare one.
 

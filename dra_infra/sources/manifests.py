@@ -15,16 +15,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from dra_infra.documents.yaml_events import RefusedYamlError, read_documents
 from dra_infra.errors import Place, Problem, ProgramError, in_reading_order
 from dra_infra.kubernetes.api import group_of
 from dra_infra.program.charts import render_templates
 from dra_infra.program.kustomizations import build
 from dra_infra.program.program_json import MAX_OBJECTS
 from dra_infra.program.project import KUBERNETES_SETTING, driver_of, gates_of, kubernetes_of
-from dra_infra.program.project_files import is_outside, leads_out, read_yaml
-from dra_infra.program_objects import Locate, NotSeen, Program, ProgramObject, ProgramRelease
+from dra_infra.program.project_files import is_outside, read_yaml
+from dra_infra.program_objects import (
+    DEFAULT_PROVIDER,
+    Locate,
+    NotSeen,
+    Program,
+    ProgramObject,
+    ProgramRelease,
+)
+from dra_infra.sources.delivered_objects import Checkout, Delivered, add_delivered
 from dra_infra.sources.files import SourceObject, read_sources, written_twice
+from dra_infra.sources.values_files import read_values
 from dra_infra.target import ClusterTarget
 
 _UNNAMED: Final = "*"
@@ -41,7 +49,19 @@ class Side:
     locate: Locate | None = None
 
 
-def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mapping[str, str]) -> Side:
+FindCheckout = Callable[[], Checkout | None]
+"""Returns the repository whose paths Applications and their like name; None where they are not read."""
+
+
+def read_side(
+    root: Path,
+    *,
+    inside: Path,
+    shown: str,
+    label: str,
+    config: Mapping[str, str],
+    checkout: FindCheckout = lambda: None,
+) -> Side:
     """The objects in a folder or file of YAML and JSON; an empty program where nothing lies at *root*.
 
     Args:
@@ -50,13 +70,14 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
         shown: How *root* is named in places.
         label: Names the source in URNs.
         config: Settings: `dra-infra:kubernetes` and `dra-infra:driver` count.
+        checkout: Returns the repository that they are part of.
 
     Raises:
         ProgramError: `yaml-too-large`, for more objects than a program may have.
     """
     found: list[SourceObject] = []
     problems: list[Problem] = []
-    hidden: set[NotSeen] = set()
+    hidden: dict[NotSeen, str] = {}
     for each in read_sources([str(root)], io.BytesIO()) if root.exists() else ():
         place = each if isinstance(each, SourceObject) else each.place
         file = place.file if place else str(root)
@@ -72,7 +93,7 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
         else:
             reason = _why_not(each.manifest)
         if reason:
-            hidden.add(NotSeen(what="file", name=_named(file, root, shown), reason=reason))
+            hidden[NotSeen(what="file", name=_named(file, root, shown), reason=reason)] = file
         else:
             found.append(each)  # type: ignore[arg-type]  # problems have gone on, or have a reason
             if len(found) > MAX_OBJECTS:
@@ -82,14 +103,42 @@ def read_side(root: Path, *, inside: Path, shown: str, label: str, config: Mappi
                     message=f"it has more than {MAX_OBJECTS:,} objects",
                     hint="name one of its folders at a time",
                 )
+    delivered = _deliver(found, checkout, config)
     return _side(
-        found,
-        problems=problems,
-        hidden=hidden,
+        delivered,
+        problems=[each for each in problems if not (each.place and delivered.covers(each.place.file))],
+        hidden=[each for each, file in hidden.items() if not delivered.covers(file)],
         label=label,
         named=lambda file: _named(file, root, shown),
         config=config,
     )
+
+
+def _deliver(
+    found: Sequence[SourceObject], find_checkout: FindCheckout, config: Mapping[str, str]
+) -> Delivered:
+    """Add what Applications and their like deploy.
+
+    Raises:
+        ProgramError: `yaml-too-large`.
+    """
+    checkouts: list[Checkout | None] = []
+
+    def checkout_of(_file: str) -> Checkout | None:
+        if not checkouts:
+            checkouts.append(find_checkout())
+        return checkouts[0]
+
+    target = ClusterTarget(kubernetes=config.get(KUBERNETES_SETTING))
+    delivered = add_delivered(found, checkout_of, target=target)
+    if len(delivered.sources) > MAX_OBJECTS:
+        raise ProgramError.of(
+            path="the input",
+            code="yaml-too-large",
+            message=f"it deploys more than {MAX_OBJECTS:,} objects",
+            hint="name one of its folders at a time",
+        )
+    return delivered
 
 
 def link_not_seen(name: str) -> NotSeen:
@@ -98,7 +147,7 @@ def link_not_seen(name: str) -> NotSeen:
 
 
 def _side(
-    found: Iterable[SourceObject],
+    delivered: Delivered,
     *,
     problems: list[Problem],
     hidden: Iterable[NotSeen],
@@ -108,8 +157,8 @@ def _side(
 ) -> Side:
     by_urn: dict[str, tuple[ProgramObject, SourceObject]] = {}
     unnamed: Counter[str] = Counter()
-    for source in found:
-        urn = _urn(source.manifest, label)
+    for source in delivered.sources:
+        urn = _urn(source.manifest, f"{label}@{source.cluster}" if _is_elsewhere(source) else label)
         place = replace(source.start, file=named(source.file))
         if urn.endswith(_UNNAMED):
             # Such objects are told apart by their order only.
@@ -117,7 +166,13 @@ def _side(
             urn = f"{urn}{unnamed[urn]}"
         elif urn in by_urn:
             problems.append(written_twice(str(by_urn[urn][0].ref), by_urn[urn][0].place, place))
-        each = ProgramObject(urn=urn, manifest=source.manifest, place=place, replacement="in-place")
+        each = ProgramObject(
+            urn=urn,
+            manifest=source.manifest,
+            place=place,
+            replacement="in-place",
+            provider=source.cluster or DEFAULT_PROVIDER,
+        )
         by_urn[urn] = each, source
     ordered = sorted(by_urn.values(), key=lambda pair: pair[0].sort_key)
     sources = [source for _, source in ordered]
@@ -126,17 +181,22 @@ def _side(
         place = sources[index].place(path)
         return replace(place, file=named(place.file))
 
+    unread = [each.to_not_seen() for each in delivered.not_rendered]
     program = Program(
         project=label,
         stack="",
         objects=tuple(each for each, _ in ordered),
-        not_seen=tuple(sorted(set(hidden))),
+        not_seen=tuple(sorted({*hidden, *delivered.notes, *unread})),
         problems=in_reading_order(_renamed(problem, named) for problem in problems),
         kubernetes=kubernetes_of(config),
         gates=gates_of(config),
         driver=driver_of(config),
     )
     return Side(program=program, locate=locate)
+
+
+def _is_elsewhere(source: SourceObject) -> bool:
+    return source.cluster not in ("", DEFAULT_PROVIDER)
 
 
 def _why_not(manifest: Mapping[str, Any]) -> str:
@@ -171,44 +231,10 @@ def _renamed(problem: Problem, named: Callable[[str], str]) -> Problem:
 def _named(file: str, root: Path, shown: str) -> str:
     """The file as the user would name it."""
     below = os.path.relpath(file, root) if file != str(root) else ""
+    if below.startswith(".."):
+        # What an object of the folder deploys may lie beside it.
+        return Path(os.path.normpath(Path(shown, below))).as_posix()
     return Path(shown, below).as_posix() if below else Path(shown).as_posix()
-
-
-def read_values(files: Iterable[Path], inside: Path | None = None) -> dict[str, Any]:
-    """The values of some files, as helm merges them: the last one wins, mappings are merged.
-
-    Args:
-        files: Any.
-        inside: The repository, which links among its files may not lead out of.
-
-    Raises:
-        ProgramError: `values-unreadable`.
-    """
-    merged: dict[str, Any] = {}
-    for file in files:
-        if inside is not None and leads_out(file, inside):
-            raise ProgramError([_unreadable(file, "it is a link that leads out of the repository")])
-        try:
-            documents = [each.data for each in read_documents(file.read_text(encoding="utf-8"))]
-        except (OSError, UnicodeDecodeError) as error:
-            raise ProgramError(
-                [_unreadable(file, getattr(error, "strerror", None) or "it is not UTF-8")]
-            ) from error
-        except RefusedYamlError as error:
-            raise ProgramError([_unreadable(file, f"line {error.line}: {error.message}")]) from error
-        if len(documents) > 1 or not all(isinstance(each, dict | None) for each in documents):
-            raise ProgramError([_unreadable(file, "it is not one mapping")])
-        merged = _merge(merged, (documents or [None])[0] or {})
-    return merged
-
-
-def _unreadable(file: Path, why: str) -> Problem:
-    return Problem(
-        path="--values",
-        code="values-unreadable",
-        message=f"{file.name} cannot be read: {why}",
-        hint="name a YAML file with values of the chart",
-    )
 
 
 def render_side(
@@ -220,6 +246,7 @@ def render_side(
     label: str,
     config: Mapping[str, str],
     timeout: float,
+    checkout: FindCheckout = lambda: None,
 ) -> Side:
     """The objects of the chart in the folder *root*.
 
@@ -231,6 +258,7 @@ def render_side(
         label: Names the source in URNs.
         config: Settings: `dra-infra:kubernetes` counts.
         timeout: Seconds for helm.
+        checkout: Returns the repository that the chart is part of.
 
     Raises:
         ProgramError: `values-unreadable`, `helm-not-found`, `chart-leads-out`, `chart-not-rendered`, or a code of YAML.
@@ -248,11 +276,19 @@ def render_side(
         SourceObject.of(f"{Path(shown).as_posix()}/{file.removeprefix(below)}", manifest)
         for file, manifest in rendered
     ]
-    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
+    delivered = _deliver(found, checkout, config)
+    return _side(delivered, problems=[], hidden=(), label=label, named=str, config=config)
 
 
 def build_side(
-    root: Path, *, inside: Path, shown: str, label: str, config: Mapping[str, str], timeout: float
+    root: Path,
+    *,
+    inside: Path,
+    shown: str,
+    label: str,
+    config: Mapping[str, str],
+    timeout: float,
+    checkout: FindCheckout = lambda: None,
 ) -> Side:
     """The objects of the kustomization in the folder *root*; the arguments are those of `render_side`.
 
@@ -262,7 +298,8 @@ def build_side(
     found = [
         SourceObject.of(Path(shown).as_posix(), each) for each in build(root, inside=inside, timeout=timeout)
     ]
-    return _side(found, problems=[], hidden=(), label=label, named=str, config=config)
+    delivered = _deliver(found, checkout, config)
+    return _side(delivered, problems=[], hidden=(), label=label, named=str, config=config)
 
 
 def lend_dependencies(head: Path, base: Path) -> None:
@@ -286,11 +323,3 @@ def values_at_base(files: Sequence[Path], top: Path, base_top: Path) -> tuple[li
             path = base_top / path.relative_to(top)
         (found if path.is_file() else missing).append(path if path.is_file() else file)
     return found, missing
-
-
-def _merge(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(values)
-    for key, value in over.items():
-        own = merged.get(key)
-        merged[key] = _merge(own, value) if isinstance(own, dict) and isinstance(value, dict) else value
-    return merged

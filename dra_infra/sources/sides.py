@@ -29,19 +29,22 @@ from dra_infra.program.python_start import check_start
 from dra_infra.program.synth import DEFAULT_TIMEOUT
 from dra_infra.program_objects import Locate, NotSeen, Program, without_secrets
 from dra_infra.provenance import ReviewedSide
+from dra_infra.sources.delivered_objects import Checkout, find_checkout
+from dra_infra.sources.deployers import may_deploy
 from dra_infra.sources.manifests import (
+    FindCheckout,
     Side,
     build_side,
     lend_dependencies,
     link_not_seen,
     read_side,
-    read_values,
     render_side,
     values_at_base,
 )
 from dra_infra.sources.repository import Repository, find_repository, notes_of_tree, read_side_of_tree
 from dra_infra.sources.revision import archived, read_package_pins
 from dra_infra.sources.subject import RENDERED, Source
+from dra_infra.sources.values_files import read_values
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -338,7 +341,11 @@ def _base(source: Source, side_options: SideOptions, repository: Repository | No
         commit = repository.resolve(side_options.base)
         yield _Base(root=source.root, top=repository.top, head_top=repository.top, commit=commit)
         return
-    with archived(repository, side_options.base, only_directory=source.kind == "manifests") as revision:
+    # What objects of a folder deploy lies beside it.
+    only_directory = source.kind == "manifests" and not (
+        side_options.head is None and may_deploy(source.root)
+    )
+    with archived(repository, side_options.base, only_directory=only_directory) as revision:
         yield _Base(
             root=revision.root,
             top=revision.top,
@@ -423,9 +430,17 @@ def complete(program: Program, root: Path, side_options: SideOptions, *, inside:
 def _read_both(
     source: Source, side_options: SideOptions, base: _Base, label: str, *, head: Path, head_inside: Path
 ) -> _Made:
+    checkouts = _find_checkouts(base, is_compiled=side_options.head is not None)
     before_side, after_side = (
-        read_side(root, inside=top, shown=source.shown, label=label, config=side_options.config)
-        for root, top in ((base.root, base.top), (head, head_inside))
+        read_side(
+            root,
+            inside=top,
+            shown=source.shown,
+            label=label,
+            config=side_options.config,
+            checkout=checkout,
+        )
+        for root, top, checkout in zip((base.root, head), (base.top, head_inside), checkouts, strict=True)
     )
     if not any((each.program.objects or each.program.problems) for each in (before_side, after_side)):
         raise ProgramError.of(
@@ -444,8 +459,30 @@ def _read_both(
     return _Made(before=before_side, after=after_side)
 
 
+def _find_checkouts(base: _Base, *, is_compiled: bool = False) -> tuple[FindCheckout, FindCheckout]:
+    """Return what finds the repositories of base and head; the base, which is unpacked, was cloned from where the head was.
+
+    A compiled head has the files of its folder alone, and what its objects deploy is not there. So nothing of the base is read either.
+    """
+    if is_compiled:
+        return (lambda: None), (lambda: None)
+    return (
+        lambda: Checkout(top=base.top, remotes=find_checkout(base.head_top).remotes),
+        lambda: find_checkout(base.head_top),
+    )
+
+
 def _render_both(source: Source, side_options: SideOptions, base: _Base, label: str) -> _Made:
-    after = render(source.root, side_options.values, source, side_options, label, inside=base.head_top)
+    _, find_head = _find_checkouts(base)
+    after = render(
+        source.root,
+        side_options.values,
+        source,
+        side_options,
+        label,
+        inside=base.head_top,
+        checkout=find_head,
+    )
     lend_dependencies(source.root, base.root)
     before, failure = _render_base(source, side_options, base, label, after.program)
     return _Made(before=before, after=after, failure=failure)
@@ -457,7 +494,8 @@ def _render_base(
     tops = (source.root, base.root) if side_options.base_path else (base.head_top, base.top)
     files, missing = values_at_base(side_options.values, *tops)
     try:
-        before = render(base.root, files, source, side_options, label, inside=base.top)
+        find_base, _ = _find_checkouts(base, is_compiled=side_options.head is not None)
+        before = render(base.root, files, source, side_options, label, inside=base.top, checkout=find_base)
     except ProblemsError as error:
         refused = any(each.code == "chart-not-rendered" for each in error.problems)
         if refused and side_options.head is not None and (base.root / "Chart.lock").is_file():
@@ -482,7 +520,14 @@ def _lacks(source: Source, base: _Base) -> bool:
 
 
 def render(
-    root: Path, files: Sequence[Path], source: Source, side_options: SideOptions, label: str, *, inside: Path
+    root: Path,
+    files: Sequence[Path],
+    source: Source,
+    side_options: SideOptions,
+    label: str,
+    *,
+    inside: Path,
+    checkout: FindCheckout = lambda: None,
 ) -> Side:
     """The objects of the chart in *root* with the values of *files*, or of the kustomization; no link leads out of *inside*."""
     if source.kind == "kustomization":
@@ -493,6 +538,7 @@ def render(
             label=label,
             config=side_options.config,
             timeout=side_options.timeout,
+            checkout=checkout,
         )
     return render_side(
         root,
@@ -502,6 +548,7 @@ def render(
         label=label,
         config=side_options.config,
         timeout=side_options.timeout,
+        checkout=checkout,
     )
 
 

@@ -186,6 +186,17 @@ def test_values_in_two_places_are_read_together_and_written_in_one_that_says_all
     assert done.manifest["spec"]["source"]["helm"]["valuesObject"]["ollama"]["gpu"]["draEnabled"] is True
 
 
+def test_values_beside_values_object_are_ignored_as_argo_cd_ignores_them():
+    whole = {"ollama": {"gpu": {"enabled": True, "number": 1}}}
+    ignored = an_application(valuesObject=whole, values=text_of({"ollama": {"gpu": {"number": 4}}}))
+    (done,) = migrate_objects([ignored], WHOLE)
+    assert "4 of gpu.nvidia.com" not in "".join(each.message for each in done.remarks)
+    assert done.manifest is not None
+    helm = done.manifest["spec"]["source"]["helm"]
+    assert helm["valuesObject"]["ollama"]["gpu"]["draEnabled"] is True
+    assert helm["values"] == ignored["spec"]["source"]["helm"]["values"]
+
+
 def pinned(chart: str, version: str, values: Values) -> list[dict[str, Any]]:
     """Values of a release of a chart, as each kind of object pins it."""
     inner = {"spec": {"chart": chart, "version": version}}
