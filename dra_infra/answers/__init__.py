@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dra_infra.answers.draining import plan_drain as plan_drain
     from dra_infra.answers.explaining import Explained as Explained
     from dra_infra.answers.explaining import explain as explain
+    from dra_infra.answers.making_room import RoomAnswer as RoomAnswer
+    from dra_infra.answers.making_room import find_room as find_room
     from dra_infra.answers.migrating import Migration as Migration
     from dra_infra.answers.migrating import migrate as migrate
     from dra_infra.answers.observing import ClusterStatus as ClusterStatus
@@ -49,6 +51,7 @@ _HOMES = {
     "Migration": "migrating",
     "PlannedDrain": "draining",
     "Reviewed": "reviewing",
+    "RoomAnswer": "making_room",
     "Scene": "scene",
     "Simulation": "simulating",
     "ValidationReport": "validating",
@@ -56,6 +59,7 @@ _HOMES = {
     "compare": "reviewing",
     "diagnose": "diagnosing",
     "explain": "explaining",
+    "find_room": "making_room",
     "migrate": "migrating",
     "observe": "observing",
     "observe_snapshot": "observing",

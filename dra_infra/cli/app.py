@@ -110,6 +110,7 @@ COMMANDS: Final = {
     "init": Listed("programs", "Lay out a project that works, with its CI."),
     "synth": Listed("programs", "Print the objects of a program as YAML."),
     "simulate": Listed("programs", "Say where the pods of a program fit."),
+    "make-room": Listed("programs", "Say which running pods to move so that a workload fits."),
     "explain": Listed("programs", "Say why a pod or claim gets no devices."),
     "review": Listed("review", "Compare objects with what they were."),
     "upgrade": Listed("programs", "Say what changes with another Kubernetes release."),

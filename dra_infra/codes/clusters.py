@@ -92,6 +92,9 @@ CLUSTERS: dict[str, str] = {
     "scale-unknown": "no workload with a number of pods is called so",
     "search-stopped": "the search for devices was stopped at its limit",
     "what-if-device": "no device of the fleet is called so",
+    "snapshot-missing": "no snapshot says what runs, so nothing can be moved",
+    "shape-not-known": "a shape that room is wanted for is not known",
+    "run-times-unreadable": "a file with hours of work by pod or workload cannot be read",
     "what-if-node": "no node of the fleet is called so",
     # the node plugin
     "invalid-claim-uid": "a request names a claim by something that is no UID",

@@ -192,6 +192,26 @@ class Cluster:
             return True
         return False
 
+    def find_matching(self, node: int, demand: Demand) -> list[DeviceID]:
+        """Return the devices of a node that a request of a claim may get, whoever has them; those whose selectors have an error count too."""
+        classes = {each.metadata.name: each for each in demand.classes}
+        selections = [
+            (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))
+            for _, leaf in demand.leaves
+        ]
+        return [
+            device.id
+            for pool in self.pools(node)
+            for device in pool.devices
+            if any(self._may_match(selectors, device) for selectors in selections)
+        ]
+
+    def _may_match(self, selectors: Sequence[DeviceSelector], device: Published) -> bool:
+        try:
+            return passes_selectors(selectors, "", device, self._base.evaluator, self._variant)
+        except (AllocationError, CapacityError):
+            return True
+
     def find_bugs(self, node: int, demands: Sequence[Demand], state: AllocatedState) -> tuple[str, ...]:
         """Return the bugs of the minor, in words, without which a node that serves claims would not serve them."""
         classes, claims = _classes(demands), _claims(demands)

@@ -6,19 +6,22 @@ Devices in use are a value that can be forked; each shape of node is searched on
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeAlias
 
 from dra_infra.kubernetes.api import AllocationResult, Amounts, ObjectRef, matches_node_selector
 from dra_infra.kubernetes.api.limits import MAX_RESERVED
-from dra_infra.kubernetes.scheduler import PlacedPods, find_shortage
+from dra_infra.kubernetes.scheduler import PlacedPods, PodShape, find_shortage
 from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, PoolID
 from dra_infra.placement.cluster import Cluster, NodeShapes
 from dra_infra.placement.demand import Demand, Entry, PodPlan, ReadFields
 from dra_infra.placement.outcomes import Chosen, Impossible, Outcome, Pick
 from dra_infra.placement.placement import DeviceChoice, NodePlacement
+
+TakenDevice: TypeAlias = tuple[DeviceID, Mapping[str, str] | None, bool]
+"""A device, what a share takes of it by capacity, and whether it is a share."""
 
 FREE: tuple[()] = ()
 """What a node sees on which nothing is in use."""
@@ -77,15 +80,14 @@ class InUse:
 
     def take(self, node: int, picks: Iterable[Pick]) -> None:
         """Devices that a claim got on a node."""
-        taken = [
-            (self._cluster.device(node, pick), pick.consumed if pick.share else None, pick.share)
-            for pick in picks
-            if not pick.admin
-        ]
+        self.add(find_devices(self._cluster, node, picks))
+
+    def add(self, taken: Sequence[TakenDevice]) -> None:
+        """Devices that claims have, wherever they are; those that the fleet does not publish decide nothing."""
         self.state = self.state.with_devices(taken)
-        self._is_free = False
+        self._is_free = self.state.is_empty
         for pool in {PoolID(device.driver, device.pool) for device, _, _ in taken}:
-            for each in self._shared.nodes[pool]:
+            for each in self._shared.nodes.get(pool, ()):
                 self._seen.pop(each, None)
 
     def fork(self) -> Self:
@@ -186,6 +188,20 @@ class ClusterState:
         other._free = dict(self._free)
         other._claims = {ref: replace(held) for ref, held in self._claims.items()}
         return other
+
+    def occupy(self, node: int, requests: Amounts, shape: PodShape, devices: Sequence[TakenDevice]) -> None:
+        """Put a pod on a node that runs there already, with the devices that it has."""
+        free = dict(self._free.get(node, self._amounts[node]))
+        for name, amount in requests.items():
+            free[name] = free.get(name, 0) - amount
+        self._free[node] = free
+        self._others.add(shape, node)
+        if devices:
+            self.in_use.add(devices)
+
+    def refusal(self, plan: PodPlan, node: int) -> str:
+        """Why the pods that are there keep one more off a node; empty where they do not."""
+        return self._others.refusal(plan.shape, node)
 
     def key_of(self, node: int) -> Hashable:
         """Equal for states in which a node has the same devices and the same resources left."""
@@ -321,6 +337,15 @@ class ClusterState:
             for number, each in enumerate(nodes)
             if matches_node_selector(manifest, each.labels, each.name)
         )
+
+
+def find_devices(cluster: Cluster, node: int, picks: Iterable[Pick]) -> list[TakenDevice]:
+    """Return the devices that picks take on a node, without those for admin access."""
+    return [
+        (cluster.device(node, pick), pick.consumed if pick.share else None, pick.share)
+        for pick in picks
+        if not pick.admin
+    ]
 
 
 def choose(cluster: Cluster, entry: Entry, node: int, picks: Sequence[Pick]) -> list[DeviceChoice]:

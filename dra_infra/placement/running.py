@@ -63,6 +63,19 @@ _PER_POD: Final = frozenset({"containers", "hostname", "initContainers", "nodeNa
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Remade:
+    """A cluster without some of its pods, and these pods as their controllers make them anew.
+
+    Args:
+        taken: What is not free without them. Its `evicted` are pod templates, each for one pod.
+        templates: The position of the template in `taken.evicted`, by pod. A pod that no controller made has one as if it made itself.
+    """
+
+    taken: Taken
+    templates: Mapping[ObjectRef, int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Running:
     """The objects of a snapshot by their stored reference, the owners of its pods and claims, and what is not free for some programs.
 
@@ -167,19 +180,9 @@ class Running:
             if not makers:
                 bare.append(f"{ref.namespace}/{ref.name}")
             elif (not of_node or (ref in tainted and pod.node not in removed)) and not pod.is_deleted:
-                maker = makers[1] if makers[1:] and makers[1].kind == "Deployment" else makers[0]
-                look = _look_of(pod.spec)
-                # Pods of one controller that differ are told apart by the name of one of them.
-                part = "" if first.setdefault(maker, look) == look else ref.name
-                spec = {name: value for name, value in pod.spec.items() if name != "nodeName"}
-                known = made.get((maker, look)) or PodTemplate(
-                    owner=replace(maker, part=part),
-                    path="spec",
-                    replicas=0,
-                    spec=spec,
-                    labels=pod.labels,
-                )
-                made[maker, look] = replace(known, replicas=(known.replicas or 0) + 1)
+                key, template = _make_anew(ref, pod, makers, first)
+                known = made.get(key) or template
+                made[key] = replace(known, replicas=(known.replicas or 0) + 1)
         if not going:
             return self.taken
         released = {claim for claim in self.claims if self._is_released(claim, going, going | own)}
@@ -192,6 +195,28 @@ class Running:
         if bare:
             notes.append(f"evicted, and made anew by no controller: Pod {join_words(bare, most=8)}")
         return replace(taken, evicted=tuple(made.values()), gone=taken.gone | going, notes=tuple(notes))
+
+    def without_pods(self, going: Set[ObjectRef]) -> Remade:
+        """Return the cluster without some pods and the claims that only they use, and these pods as controllers make them anew.
+
+        Args:
+            going: Pods with a node.
+        """
+        own = _own_refs(self.programs)
+        first: dict[ObjectRef, str] = {}
+        made: dict[tuple[ObjectRef, str], PodTemplate] = {}
+        keys: dict[ObjectRef, tuple[ObjectRef, str]] = {}
+        for ref in sorted(going, key=by_namespace):
+            makers = self.owners_of(ref)[1:] or (ref,)
+            keys[ref], template = _make_anew(ref, self.pod_records[ref], makers, first)
+            made.setdefault(keys[ref], replace(template, replicas=1))
+        released = {claim for claim in self.claims if self._is_released(claim, going, going | own)}
+        taken, _ = _find_taken(self, own | going, released)
+        numbers = {key: number for number, key in enumerate(made)}
+        return Remade(
+            taken=replace(taken, evicted=tuple(made.values()), gone=taken.gone | going),
+            templates={ref: numbers[key] for ref, key in keys.items()},
+        )
 
     def find_evicted(
         self, manifests: Iterable[Mapping[str, Any]], fleet: Fleet, release: Release
@@ -245,6 +270,19 @@ class Running:
     @staticmethod
     def _user(claim: ObjectRef, user: Mapping[str, Any]) -> ObjectRef:
         return ObjectRef("Pod", str(user.get("name")), claim.namespace)
+
+    def devices_of(self, claim: ObjectRef) -> tuple[list[PlacedDevice], list[PlacedShare]]:
+        """Return the devices of an allocated claim, without those for admin access: whole ones, and shares with what they take."""
+        devices: list[PlacedDevice] = []
+        shares: list[PlacedShare] = []
+        for each in mappings(get_field(self.objects[claim], "status.allocation.devices.results")):
+            if each.get("adminAccess"):
+                continue
+            if each.get("shareID"):
+                shares.append((_device(each), _amounts(each.get("consumedCapacity"))))
+            else:
+                devices.append(_device(each))
+        return devices, shares
 
     def is_absent(self, claim: ObjectRef) -> bool:
         """Return whether it is known that the cluster does not have a claim or claim template."""
@@ -355,6 +393,28 @@ def _without_users(running: Running, claim: ObjectRef, own: Set[ObjectRef]) -> M
     return {**manifest, "status": {**status, "reservedFor": users}}
 
 
+def _make_anew(
+    ref: ObjectRef, pod: PodRecord, makers: tuple[ObjectRef, ...], first: dict[ObjectRef, str]
+) -> tuple[tuple[ObjectRef, str], PodTemplate]:
+    """Return the pod as its controller makes it anew, under a key that equal pods of one controller share.
+
+    Args:
+        ref: The pod.
+        pod: Its record.
+        makers: Its controller, the controller of that...
+        first: What the first pod of each controller looks like; added to here.
+    """
+    maker = makers[1] if makers[1:] and makers[1].kind == "Deployment" else makers[0]
+    look = _look_of(pod.spec)
+    # Pods of one controller that differ are told apart by the name of one of them.
+    part = "" if first.setdefault(maker, look) == look else ref.name
+    spec = {name: value for name, value in pod.spec.items() if name != "nodeName"}
+    template = PodTemplate(
+        owner=replace(maker, part=part), path="spec", replicas=0, spec=spec, labels=pod.labels
+    )
+    return (maker, look), template
+
+
 def _look_of(spec: Mapping[str, Any]) -> str:
     """Return a text that is the same for the specs of pods that are placed alike."""
     asked = [
@@ -438,15 +498,10 @@ def _find_devices(
     devices: set[PlacedDevice] = set()
     shares: list[PlacedShare] = []
     for claim in running.claims:
-        if not own.isdisjoint(running.owners_of(claim)):
-            continue
-        for each in mappings(get_field(running.objects[claim], "status.allocation.devices.results")):
-            if each.get("adminAccess"):
-                continue
-            if each.get("shareID"):
-                shares.append((_device(each), _amounts(each.get("consumedCapacity"))))
-            else:
-                devices.add(_device(each))
+        if own.isdisjoint(running.owners_of(claim)):
+            whole, parts = running.devices_of(claim)
+            devices.update(whole)
+            shares += parts
     return frozenset(devices), tuple(shares)
 
 

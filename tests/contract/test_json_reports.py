@@ -14,6 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from dra_infra.answers.draining import Drained, RuleCount
+from dra_infra.catalog import load_fleet
 from dra_infra.cli import drain
 from dra_infra.cli.app import app
 from dra_infra.cluster.draining import Part, Preview
@@ -22,6 +23,7 @@ from dra_infra.kubernetes.scheduler import Eviction
 from tests.contract.test_provenance import folder, server
 from tests.support.pages.documents import ROOT
 from tests.support.review.json_schema import find_violations
+from tests.support.running_clusters import a_request, a_running_pod, a_template, a_workload
 
 __all__ = ["folder", "server"]
 
@@ -41,6 +43,13 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "simulate what has an error": ("simulate", ("broken.yaml", *FLEET)),
     "simulate what cannot be read": ("simulate", ("bad.yaml", *FLEET)),
     "upgrade": ("upgrade", ("objects.yaml", *FLEET, "--from", "1.34", "--to", "1.37")),
+    "make-room": ("make-room", ("a rack of gb200", "--snapshot", "cluster.yaml")),
+    "make-room with moves": ("make-room", ("8 x h100 on one node", "--snapshot", "running.yaml")),
+    "make-room for what never fits": ("make-room", ("17 x h100", "--snapshot", "running.yaml")),
+    "make-room for what has an error": (
+        "make-room",
+        ("job/train", "broken.yaml", "--snapshot", "running.yaml"),
+    ),
     "explain": ("explain", ("job/train", "objects.yaml", *FLEET)),
     "explain with pools": ("explain", ("job/train", "objects.yaml", "--fleet", "pools.yaml")),
     "explain what does not fit": ("explain", ("job/train", "objects.yaml", "--fleet", "a100-80gb", "--deep")),
@@ -97,6 +106,18 @@ def inputs(folder: Path) -> Path:
     (folder / "broken.yaml").write_text(text.replace("count: ", "count: -"))
     (folder / "bad.yaml").write_text("a: [")
     (folder / "plugin.yaml").write_text(PLUGIN)
+    pods = [
+        each
+        for number in range(2)
+        for each in a_running_pod(
+            f"serve-{number}", "serve", f"hgx-h100-{number}", ["gpu-0"], owner=("Deployment", "serve")
+        )
+    ]
+    serve = [a_template("serve", a_request()), a_workload("Deployment", "serve", "serve", 2), *pods]
+    (folder / "running.yaml").write_text(
+        yaml.safe_dump_all([*load_fleet("hgx-h100 x 2").to_manifests(), *serve])
+    )
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(load_fleet("gb200-nvl72").to_manifests()))
     return folder
 
 

@@ -243,6 +243,64 @@ def upgrade() -> None:
     """  # noqa: D301  (click reads the character)
 
 
+@options.command("dra_infra.cli.make_room:make_room")
+@click.argument(
+    "workload",
+    help="deployment/x, job/x, pod/x, claim/x; or a shape: '8 x h100 on one node', 'a rack of gb200', '2 x 3g.40gb'.",
+)
+@click.argument(
+    "path",
+    type=options.FILE,
+    required=False,
+    help="A Pulumi project in Python, or a folder or file of manifests, that has the workload; else the snapshot has it.",
+)
+@click.option(
+    "--namespace",
+    "-n",
+    metavar="NAME",
+    help="Namespace of the workload (default: that of the only one of the name).",
+)
+@options.snapshot
+@options.kubernetes(
+    "Kubernetes minor of the server and scheduler, 1.34 to 1.37 (default: the stack's, else the newest)."
+)
+@options.gates
+@options.driver
+@options.stack
+@options.config
+@options.provider
+@options.seconds(20.0, "How long the program may run, and then the search; the best plan by then is printed.")
+@options.kinds
+@click.option(
+    "--bare-pods", is_flag=True, help="Also evict pods without a controller, which nobody makes anew."
+)
+@click.option(
+    "--above-priority", is_flag=True, help="Also move pods with a higher priority than the workload's."
+)
+@click.option(
+    "--run-times",
+    metavar="FILE",
+    type=options.FILE,
+    help='JSON with hours of work that a restart loses, {"ml/job/train": 12.5}; the fewest GPU-hours count first then.',
+)
+@options.report_form("text", "json", "markdown")
+@options.report_files(".json, .md or .txt")
+def make_room() -> None:
+    """Say which running pods to move, and in which order, so that a workload fits: the cheapest moves, each proven with the
+    scheduler's own allocator, and the kubectl commands with a check behind each. Nothing is done to a cluster.
+
+    A pod moves when it is deleted, and its controller makes it anew on another node. PodDisruptionBudgets, priorities and Jobs that lose
+    work count; pods without a controller stay unless --bare-pods is given.
+
+    Exits with 0 when the workload fits, now or after the moves, 1 when it never fits or no moves are found, 2 when there is no answer.
+
+    \b
+    Examples:
+      dra-infra make-room job/train manifests/ --snapshot cluster.yaml
+      dra-infra make-room "8 x h100 on one node" --snapshot cluster.yaml --format markdown
+    """  # noqa: D205, D301  (help in one paragraph; click reads the character)
+
+
 @options.command("dra_infra.cli.explain:run")
 @click.argument(
     "name",

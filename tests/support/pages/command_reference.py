@@ -48,6 +48,7 @@ _ASKING: Final = (
     "synth",
     "validate",
     "simulate",
+    "make-room",
     "explain",
     "review",
     "compile",
@@ -78,6 +79,11 @@ GAPS: Final[dict[str, dict[str, str]]] = {
         "context": _ONLY_FILES,
     },
     "simulate": {"context": "take --snapshot, which `dra-infra snapshot` writes"},
+    "make-room": {
+        "fleet": "it is about what runs, which a snapshot has",
+        "prices": "it grows no node pools",
+        "context": "take --snapshot, which `dra-infra snapshot` writes",
+    },
     "explain": {},
     "review": {"context": "take --snapshot: a job that reviews strangers has no rights on a cluster"},
     "compile": {
