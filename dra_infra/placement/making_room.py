@@ -141,7 +141,7 @@ class MadeRoom:
 def make_room(asked: RoomQuestion) -> MadeRoom:
     """Return the cheapest moves with which the wanted pods find room, or why there are none."""
     pods, _ = find_running_pods(asked.running, asked.wanted, asked.priority, asked.rules)
-    opened, movers, pods = _open(asked, pods)
+    opened, movers, pods = open_layout(asked, pods)
     stays = tuple(count_stays(pods))
     workloads = [
         each
@@ -212,7 +212,9 @@ class Proposal:
     domain: Domain
 
 
-def _open(asked: RoomQuestion, pods: list[RunningPod]) -> tuple[OpenProgram, list[Mover], list[RunningPod]]:
+def open_layout(
+    asked: RoomQuestion, pods: list[RunningPod]
+) -> tuple[OpenProgram, list[Mover], list[RunningPod]]:
     """Open the fleet without the pods that may be moved. Pods of which it is not known how they are placed anew stay."""
     while True:
         moving = {each.ref for each in pods if not each.why_stays}
@@ -245,7 +247,7 @@ def _open(asked: RoomQuestion, pods: list[RunningPod]) -> tuple[OpenProgram, lis
 def _read_mover(
     running: Running, pod: RunningPod, plan: PodPlan | Undecided, numbers: Mapping[str, int]
 ) -> Mover:
-    assert isinstance(plan, PodPlan)  # noqa: S101  (`_open` lets the others stay)
+    assert isinstance(plan, PodPlan)  # noqa: S101  (`open_layout` lets the others stay)
     devices: list[TakenDevice] = []
     for claim in pod.claims:
         whole, shares = running.devices_of(claim)

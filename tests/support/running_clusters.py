@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dra_infra.answers.making_room import RoomAnswer, find_room
@@ -10,6 +12,9 @@ from dra_infra.answers.scene import Scene
 from dra_infra.answers.wanted_shapes import is_shape, read_shape
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
+from dra_infra.placement.open_programs import open_program
+from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.running import Running
 from dra_infra.program_objects import Program, ProgramObject
 
@@ -163,3 +168,63 @@ def small_claims() -> list[dict[str, Any]]:
     ):
         objects += a_running_pod(f"search-{number}", "two", node, devices, owner=("StatefulSet", "search"))
     return objects
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """A cluster in which pods run, and a workload that wants room.
+
+    Args:
+        fleet: Hardware by name.
+        objects: What runs.
+        wanted: The workload `Job ml/wanted`, with its claim template.
+    """
+
+    fleet: str
+    objects: list[dict[str, Any]]
+    wanted: list[dict[str, Any]]
+
+
+def a_profile_request(profile: str) -> dict[str, Any]:
+    expression = f'device.attributes["gpu.nvidia.com"].profile == "{profile}"'
+    return a_request(device_class="mig.nvidia.com", selectors=[{"cel": {"expression": expression}}])
+
+
+_WHOLE = {"one": a_request(1), "two": a_request(2), "three": a_request(3), "four": a_request(4)}
+_PROFILES = {f"m{each[0]}": a_profile_request(each) for each in ("1g.6gb", "2g.12gb", "4g.24gb")}
+_HARDWARE = (
+    (("a30 x 3", "a30 x 4"), _WHOLE),
+    (("a30 x 2 devices=1 dynamic-mig", "a30 x 3 devices=1 dynamic-mig"), _PROFILES),
+)
+"""Nodes with four whole GPUs, and nodes with one GPU in partitions; with the claims that pods have."""
+
+
+def draw_cluster(rng: random.Random, *, most_pods: int = 7) -> Drawn:
+    """Draw a small cluster that filled up and lost some pods again, so that what is free lies apart."""
+    fleets, requests = rng.choice(_HARDWARE)
+    fleet = rng.choice(fleets)
+    templates = [a_template(name, request) for name, request in requests.items()]
+    kinds = {f"w{number}": rng.choice(("Deployment", "StatefulSet", "Job")) for number in range(4)}
+    small, *larger = requests
+    uses = {name: rng.choice((small, small, larger[0])) for name in kinds}
+    workloads = [a_workload(kind, name, uses[name], 4) for name, kind in kinds.items()]
+    question = PlacementQuestion(manifests=[*templates, *workloads], fleet=load_fleet(fleet))
+    opened = open_program(question)
+    plans = {each.owner.name: each.plan for each in opened.workloads}
+    state, nodes = opened.free.state(), opened.free.cluster.nodes
+    placed: list[tuple[str, str, list[str]]] = []
+    for _ in range(rng.randint(len(nodes), 5 * len(nodes))):
+        name, node = rng.choice(list(kinds)), rng.randrange(len(nodes))
+        outcome = state.attempt(plans[name], node)
+        if isinstance(outcome, Chosen):
+            where = state.commit(plans[name], node, outcome)
+            placed.append((name, where.node, [each.device for each in where.devices]))
+    rng.shuffle(placed)
+    objects = [*templates, *workloads]
+    for number, (name, node, devices) in enumerate(placed[: rng.randint(2, most_pods)]):
+        owner = (kinds[name], name) if rng.random() < 0.9 else None
+        objects += a_running_pod(f"{name}-{number}", uses[name], node, devices, owner=owner)
+    if rng.random() < 0.3:
+        objects.append(a_budget("budget", rng.choice(list(kinds)), rng.randint(0, 1)))
+    wanted = a_workload("Job", "wanted", rng.choice((*larger, larger[-1])), rng.choice((1, 1, 1, 2)))
+    return Drawn(fleet=fleet, objects=objects, wanted=[wanted])
