@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from dra_infra.answers.making_room import RoomAnswer, find_room
 from dra_infra.answers.scene import Scene
@@ -14,6 +15,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
 from dra_infra.placement.open_programs import open_program
 from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.placement import DeviceChoice
 from dra_infra.placement.question import PlacementQuestion
 from dra_infra.placement.running import Running
 from dra_infra.program_objects import Program, ProgramObject
@@ -69,7 +71,13 @@ def a_workload(kind: str, name: str, template: str, replicas: int = 1, **pod: An
 
 
 def a_running_pod(
-    name: str, template: str, node: str, devices: Sequence[str], *, owner: tuple[str, str] | None, **pod: Any
+    name: str,
+    template: str,
+    node: str,
+    devices: Sequence[str | dict[str, Any]],
+    *,
+    owner: tuple[str, str] | None,
+    **pod: Any,
 ) -> list[dict[str, Any]]:
     """A pod on a node with its claim, which has devices of the node's pool.
 
@@ -77,14 +85,19 @@ def a_running_pod(
         name: Name of the pod.
         template: Its claim template.
         node: Its node.
-        devices: Names of its devices.
+        devices: Names of its devices, or results of an allocation.
         owner: Kind and name of what made it; None for a bare pod.
         pod: Further fields of the pod spec.
     """
     metadata: dict[str, Any] = {"name": name, "namespace": SPACE, "uid": f"pod-{name}", "labels": {}}
     if owner is not None:
         metadata |= {"labels": {"app": owner[1]}, "ownerReferences": [an_owner(*owner)]}
-    results = [{"request": "gpu", "driver": GPU_DRIVER, "pool": node, "device": each} for each in devices]
+    results = [
+        {"request": "gpu", "driver": GPU_DRIVER, "pool": node, "device": each}
+        if isinstance(each, str)
+        else each
+        for each in devices
+    ]
     selector = {
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
     }
@@ -192,16 +205,29 @@ def a_profile_request(profile: str) -> dict[str, Any]:
 
 _WHOLE = {"one": a_request(1), "two": a_request(2), "three": a_request(3), "four": a_request(4)}
 _PROFILES = {f"m{each[0]}": a_profile_request(each) for each in ("1g.6gb", "2g.12gb", "4g.24gb")}
-_HARDWARE = (
+_SHARES = {f"s{each}": a_request(capacity={"requests": {"memory": f"{each}Gi"}}) for each in (12, 20, 40)}
+HARDWARE = (
     (("a30 x 3", "a30 x 4"), _WHOLE),
     (("a30 x 2 devices=1 dynamic-mig", "a30 x 3 devices=1 dynamic-mig"), _PROFILES),
+    (("l40s x 2 devices=1 shares=memory", "l40s x 3 devices=1 shares=memory"), _SHARES),
 )
-"""Nodes with four whole GPUs, and nodes with one GPU in partitions; with the claims that pods have."""
+"""Nodes with four whole GPUs, with one GPU in partitions, and with one GPU that claims share; with the claims that pods have."""
+
+
+def _result_of(choice: DeviceChoice) -> dict[str, Any]:
+    share = {"shareID": str(uuid4()), "consumedCapacity": dict(choice.consumed)} if choice.share else {}
+    return {
+        "request": choice.request,
+        "driver": choice.driver,
+        "pool": choice.pool,
+        "device": choice.device,
+        **share,
+    }
 
 
 def draw_cluster(rng: random.Random, *, most_pods: int = 7) -> Drawn:
     """Draw a small cluster that filled up and lost some pods again, so that what is free lies apart."""
-    fleets, requests = rng.choice(_HARDWARE)
+    fleets, requests = rng.choice(HARDWARE)
     fleet = rng.choice(fleets)
     templates = [a_template(name, request) for name, request in requests.items()]
     kinds = {f"w{number}": rng.choice(("Deployment", "StatefulSet", "Job")) for number in range(4)}
@@ -212,13 +238,13 @@ def draw_cluster(rng: random.Random, *, most_pods: int = 7) -> Drawn:
     opened = open_program(question)
     plans = {each.owner.name: each.plan for each in opened.workloads}
     state, nodes = opened.free.state(), opened.free.cluster.nodes
-    placed: list[tuple[str, str, list[str]]] = []
+    placed: list[tuple[str, str, list[dict[str, Any]]]] = []
     for _ in range(rng.randint(len(nodes), 5 * len(nodes))):
         name, node = rng.choice(list(kinds)), rng.randrange(len(nodes))
         outcome = state.attempt(plans[name], node)
         if isinstance(outcome, Chosen):
             where = state.commit(plans[name], node, outcome)
-            placed.append((name, where.node, [each.device for each in where.devices]))
+            placed.append((name, where.node, [_result_of(each) for each in where.devices]))
     rng.shuffle(placed)
     objects = [*templates, *workloads]
     for number, (name, node, devices) in enumerate(placed[: rng.randint(2, most_pods)]):
