@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.alternatives import FOLDER, leave_out
+from benchmarks.alternatives import FOLDER, ROOT, leave_out
 
 _PROGRAM = Path(__file__).parent / "programs" / "validation.py"
 _MIGRATED = Path(__file__).parent / "programs" / "migration.py"
 _REVIEWED = Path(__file__).parent / "programs" / "review_project.py"
+_RUNNING = Path(__file__).parent / "programs" / "making_room.py"
 _ALLOCATION = Path(__file__).parent / "programs" / "allocation.py"
 _MINOR = "1.37"
 
@@ -40,6 +41,17 @@ def migration_files() -> Path:
 
 
 @functools.cache
+def running_cluster() -> Path:
+    """The snapshot of a large cluster that `make-room` reads, written once per version of the program that writes it."""
+    folder = FOLDER / f"room-{hashlib.sha256(_RUNNING.read_bytes()).hexdigest()[:16]}"
+    file = folder / "cluster.json"
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        module = f"benchmarks.programs.{_RUNNING.stem}"
+        subprocess.run([sys.executable, "-m", module, file], check=True, cwd=ROOT)
+    return file
+
+
 def synth_project(number: int, kind: str) -> Path:
     """A Pulumi project with the components of `programs/ours.py`; written anew by each process."""
     folder = FOLDER / f"synth-{kind}-{number}"

@@ -12,6 +12,7 @@ from benchmarks.inputs import (
     allocation_file,
     migration_files,
     review_repository,
+    running_cluster,
     server_schemas,
     synth_project,
     validation_files,
@@ -85,6 +86,13 @@ def all_at_once() -> Sequence[Candidate]:
         ours = Candidate(name=name, command=program, goal=goal, memory_goal=700, own_clock=True)
         candidates += [ours, *others]
     return candidates
+
+
+def room() -> Sequence[Candidate]:
+    """The cheapest moves by which 18 nodes of 500 become free, in a cluster with 3,000 pods: `dra-infra make-room`, whole process."""
+    command = [str(Path(sys.executable).parent / "dra-infra"), "make-room", "job/train"]
+    command += ["--snapshot", str(running_cluster())]
+    return [Candidate(name="dra-infra make-room job/train", command=command, goal=20.0, memory_goal=700)]
 
 
 def selectors() -> Sequence[Candidate]:
@@ -322,6 +330,7 @@ QUESTIONS: Mapping[str, Callable[[], Sequence[Candidate]]] = {
     "placement": placement,
     "sizes-of-cpu": sizes_of_cpu,
     "joint-verdict": all_at_once,
+    "make-room": room,
     "selectors": selectors,
     "warm-selectors": warm_selectors,
     "validate": validation,

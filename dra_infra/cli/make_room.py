@@ -19,9 +19,10 @@ from dra_infra.cli.reports import inputs_of, plan_reports, text_of, write_report
 from dra_infra.output.escaping import json_text
 from dra_infra.output.report_data import make_report, to_data
 from dra_infra.placement.movable_pods import MoveRules
+from dra_infra.review.room_page import render_room
 from dra_infra.review.room_report import describe_room, room_to_data, write_room_markdown
 
-_FORMS = ("json", "markdown", "text")
+_FORMS = ("html", "json", "markdown", "text")
 
 
 def make_room(
@@ -66,13 +67,17 @@ def make_room(
     def render(name: str) -> str:
         if name == "json":
             return json_text(_to_json(answer))
+        if name == "html":
+            return _to_html(answer)
         return _to_markdown(answer) if name == "markdown" else text_of(_lines(answer))
 
     write_reports(reports, render, inputs)
     if form == "json":
         write_json(_to_json(answer))
+    elif form == "text":
+        write_lines(_lines(answer))
     else:
-        write_lines(_lines(answer) if form == "text" else _to_markdown(answer).splitlines())
+        write_lines(render(form).splitlines())
     return answer.exit_code
 
 
@@ -88,6 +93,19 @@ def _to_markdown(answer: RoomAnswer) -> str:
         return text_of(_lines(answer))
     where = answer.provenance.describe()
     return write_room_markdown(answer.made, answer.steps, wanted=answer.wanted, provenance=where)
+
+
+def _to_html(answer: RoomAnswer) -> str:
+    if answer.made is None or answer.scene.fleet is None:
+        return text_of(_lines(answer))
+    return render_room(
+        answer.made,
+        answer.steps,
+        wanted=answer.wanted,
+        running=answer.scene.running,
+        fleet=answer.scene.fleet,
+        provenance=answer.provenance.describe(),
+    )
 
 
 def _to_json(answer: RoomAnswer) -> dict[str, object]:

@@ -95,9 +95,9 @@ def find_running_pods(
     budgets = list(_find_budgets(running))
     claims, shared = _find_claims(running)
     guards: defaultdict[ObjectRef, list[Budget]] = defaultdict(list)
-    for each in budgets:
-        for pod in each.pods:
-            guards[pod].append(each)
+    for budget in budgets:
+        for guarded_pod in budget.pods:
+            guards[guarded_pod].append(budget)
     found = []
     for ref, pod in running.pod_records.items():
         if not pod.node or pod.is_done:

@@ -155,7 +155,7 @@ def _count_least(plan: PodPlan) -> int:
             leaf = request.exactly
             if leaf is None or leaf.admin_access or leaf.allocation_mode == "All":
                 continue
-            number += 1 if leaf.count is None else leaf.count
+            number += leaf.count
     return number
 
 

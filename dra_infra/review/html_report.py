@@ -149,10 +149,10 @@ def render_html(review: Review) -> str:
     shown, folded = fold_unchanged(review)
     diffs = embed_diffs(review.changes)
     positions = _positions(review)
-    script = _script()
+    script = page_script()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        make_environment()
+        page_environment()
         .get_template("review.html.j2")
         .render(
             review=review,
@@ -218,13 +218,14 @@ def _positions(review: Review) -> Mapping[str | ObjectRef, int]:
 
 
 @cache
-def _script() -> str:
+def page_script() -> str:
+    """Return the script of pages."""
     return (files("dra_infra.review") / "templates/review.js").read_text(encoding="utf-8")
 
 
 @cache
-def make_environment() -> Environment:
-    """Return the environment of the templates of pages, which escapes every text."""
+def page_environment() -> Environment:
+    """Return the templates of pages, which escape every text and spell hidden characters out."""
     environment = Environment(
         loader=PackageLoader("dra_infra.review"),
         autoescape=True,

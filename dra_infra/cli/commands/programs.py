@@ -283,8 +283,8 @@ def upgrade() -> None:
     type=options.FILE,
     help='JSON with hours of work that a restart loses, {"ml/job/train": 12.5}; the fewest GPU-hours count first then.',
 )
-@options.report_form("text", "json", "markdown")
-@options.report_files(".json, .md or .txt")
+@options.report_form("text", "json", "markdown", "html")
+@options.report_files(".html, .json, .md or .txt")
 def make_room() -> None:
     """Say which running pods to move, and in which order, so that a workload fits: the cheapest moves, each proven with the
     scheduler's own allocator, and the kubectl commands with a check behind each. Nothing is done to a cluster.

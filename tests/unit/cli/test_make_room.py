@@ -64,6 +64,12 @@ def test_reports_are_written_in_the_form_of_their_names(folder):
     assert done.exit_code == 0, done.output
     assert json.loads((folder / "room.json").read_text())["schema"] == "dra-infra.make-room/v1"
     assert "| 1 | Pod ml/notebook-1 of Deployment ml/notebook" in (folder / "room.md").read_text()
+    done = run(*arguments, "--output", "room.html")
+    assert done.exit_code == 0, done.output
+    page = (folder / "room.html").read_text()
+    assert "job/train fits after 1 move" in page
+    assert '<td role="cell">hgx-h100-1 <small>1 → 0</small></td>' in page
+    assert "kubectl delete pod -n ml notebook-1" in page
     assert run(*arguments, "--format", "markdown").stdout == (folder / "room.md").read_text()
 
 
