@@ -15,7 +15,7 @@ from dra_infra.placement.cluster_state import ClusterState, SharedPools, TakenDe
 from dra_infra.placement.demand import PodPlan, ReadFields
 from dra_infra.placement.free_fleet import FreeFleet
 from dra_infra.placement.movable_pods import RunningPod
-from dra_infra.placement.outcomes import Chosen
+from dra_infra.placement.outcomes import Chosen, Impossible
 
 _MOST_TRIES: Final = 600
 """Sets of pods of one node that are tried for one pod; of nodes with more, not every set is known."""
@@ -93,6 +93,8 @@ class Layout:
         self.free = free
         self.movers = movers
         self.gone: set[int] = set()
+        self.is_open = False
+        """Whether a search for devices ended without an answer: what did not fit then may fit."""
         self.placed: defaultdict[int, list[Landed]] = defaultdict(list)
         self.on_node: defaultdict[int, list[int]] = defaultdict(list)
         for number, each in enumerate(movers):
@@ -118,6 +120,7 @@ class Layout:
         """Return the layout before any move, with what was learned about it."""
         other = copy(self)
         other.gone = set()
+        other.is_open = False
         other.placed = defaultdict(list)
         other._states = {}  # noqa: SLF001
         return other
@@ -157,7 +160,10 @@ class Layout:
         if plan.shape.asks and state.refusal(plan, node):
             return None
         outcome = state.attempt(plan, node)
-        return outcome if isinstance(outcome, Chosen) else None
+        if isinstance(outcome, Chosen):
+            return outcome
+        self.is_open |= not isinstance(outcome, Impossible)
+        return None
 
     def state(self, node: int) -> ClusterState:
         """Return a node with the pods that it has now, beside those of nodes that decide with it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from dra_infra.kubernetes.api import ObjectRef
+from dra_infra.kubernetes.api import ObjectRef, mappings, value_at
 from dra_infra.kubernetes.scheduler.allocator import DeviceID
 from dra_infra.output.wording import count_of, join_words
 from dra_infra.placement.cluster_state import TakenDevice
@@ -164,7 +164,7 @@ def make_room(asked: RoomQuestion) -> MadeRoom:
             notes=notes,
         )
 
-    if problem := _find_problem(asked, workloads):
+    if problem := _find_problem(asked, opened, workloads):
         return answer("not-decided", [problem])
     wanted = [(each, each.plan) for each in workloads if isinstance(each.plan, PodPlan) and each.replicas]
     layout = Layout(opened.free, movers)
@@ -193,6 +193,13 @@ class Domain:
 
     name: str
     nodes: tuple[int, ...]
+
+
+LATE: Final = "the search reached its bounds"
+"""Why not everything was tried."""
+
+Option: TypeAlias = tuple[Cost, bool, int, int, tuple[int, ...]]
+"""A node for a pod, comparable: what it costs, whether wanted pods are there, its free devices, its number, and the pods that leave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +236,8 @@ def open_layout(
                 why[each.ref] = "is on a node that is not in the snapshot"
             elif isinstance(plan, Undecided):
                 why[each.ref] = f"it is not known where it can be placed anew: {plan.reasons[0]}"
+            elif isinstance(plan, PodPlan) and opened.free.may_abort_anywhere(plan):
+                why[each.ref] = "an error on a device may end every attempt to place it anew"
             elif (
                 isinstance(plan, PodPlan) and any(entry.shared for entry in plan.entries) and not each.claims
             ):
@@ -285,7 +294,7 @@ def _find_notes(asked: RoomQuestion) -> Iterator[str]:
         yield "the priority of the wanted pods is not known, so no pod stays for a higher one"
 
 
-def _find_problem(asked: RoomQuestion, workloads: Sequence[Workload]) -> str:
+def _find_problem(asked: RoomQuestion, opened: OpenProgram, workloads: Sequence[Workload]) -> str:
     """Return why the question cannot be answered; empty where it can."""
     if not workloads:
         return f"{asked.wanted} makes no pods that are known here"
@@ -294,6 +303,8 @@ def _find_problem(asked: RoomQuestion, workloads: Sequence[Workload]) -> str:
             return f"{each.owner} is not decided: {each.plan.reasons[0]}"
         if each.replicas is None:
             return f"{each.owner} makes a pod on every node, so there is no room to make for it elsewhere"
+        if opened.free.may_abort_anywhere(each.plan):
+            return f"{each.owner}: an error on a device may end every attempt to place its pods"
         if any(entry.shared for entry in each.plan.entries) and (each.replicas or 0) > 1:
             return f"{each.owner}: its pods share a claim, which is not looked into"
     number = sum(each.replicas or 0 for each in workloads)
@@ -349,6 +360,8 @@ def _find_best(
         search.propose()
     for search in searches:
         search.explore()
+    if any(each.is_open for each in searches):
+        best.is_cut = best.is_cut or "a search for devices on a node was given up"
     return best
 
 
@@ -417,34 +430,34 @@ class _Search:
         self._seen: set[object] = set()
         self._is_hopeless = False
 
+    @property
+    def is_open(self) -> bool:
+        """True where a search for devices on a node ended without an answer."""
+        return self._layout.is_open
+
     def propose(self) -> None:
         """Offer the wanted pods each the node that is cheapest to free, and the pods that leave it the fullest node that takes them."""
         layout = self._layout
         landed: list[Landed] = []
         taken: list[int] = []
         cost = NOTHING
-        costs = dict.fromkeys(self._plans, None)
-        for plan in costs:
-            firsts = sorted(
-                found.sets[0][0]
-                for node in self._domain.nodes
-                if (found := layout.find_sets([plan], node)).sets
-            )
-            if not firsts:
+        for plan in dict.fromkeys(self._plans):
+            options = [*self._options(plan, self._domain.nodes)]
+            if not options and not self._best.is_cut:
                 self._is_hopeless = True
                 return
-            if len(costs) == 1:
-                self._best.bounds.append(self._bound(plan, firsts))
+            self._best.bounds.append(self._bound(plan, options))
         for plan in self._plans:
             option = min(self._options(plan, self._domain.nodes), default=None)
-            if option is None or self._is_late():
+            if option is None:
                 break
             extra, _, _, node, chosen = option
             layout.take_away(chosen)
             taken += chosen
             cost = add_costs(cost, extra)
             placed = layout.place(plan, node)
-            assert placed is not None  # noqa: S101  (the set makes room for it)
+            if placed is None:
+                break
             landed.append(placed)
         if len(landed) == len(self._plans):
             self._land_greedily(taken, landed, cost)
@@ -462,25 +475,28 @@ class _Search:
             return
         self._go_on([(plan, None) for plan in self._plans], NOTHING, [], {})
 
-    def _bound(self, plan: PodPlan, firsts: Sequence[Cost]) -> Cost:
+    def _bound(self, plan: PodPlan, options: Sequence[Option]) -> Cost:
         """No plan costs less: as few nodes as can hold the pods, each freed for the first of them."""
-        if not self._layout.is_apart:
+        if not self._layout.is_apart or self._best.is_cut or len(set(self._plans)) > 1:
             return NOTHING
-        most = max(_count_most(self._layout, plan, node, len(self._plans)) for node in self._domain.nodes)
-        needed = -(-len(self._plans) // max(most, 1))
+        cheapest: dict[int, Cost] = {}
+        for cost, _, _, node, _ in options:
+            cheapest[node] = min(cheapest.get(node, cost), cost)
+        most = max(_count_most(self._layout, plan, node, len(self._plans)) for node in cheapest)
         total = NOTHING
-        for each in firsts[:needed]:
-            total = add_costs(total, each)
+        for cost in sorted(cheapest.values())[: -(-len(self._plans) // max(most, 1))]:
+            total = add_costs(total, cost)
         return total
 
-    def _options(
-        self, plan: PodPlan, nodes: Sequence[int], avoid: int = -1
-    ) -> Iterator[tuple[Cost, bool, int, int, tuple[int, ...]]]:
+    def _options(self, plan: PodPlan, nodes: Sequence[int], avoid: int = -1) -> Iterator[Option]:
         """Yield the nodes for a pod, each with the pods that leave it; comparable by what they cost, then the fullest node."""
         layout = self._layout
         for node in nodes:
             if node == avoid:
                 continue
+            if self._is_late():
+                self._best.is_cut = LATE
+                return
             found = layout.find_sets([plan], node)
             if not found.is_exact:
                 self._best.is_cut = "a node has too many pods to try every set of them"
@@ -505,7 +521,8 @@ class _Search:
             if not nodes:
                 break
             placed = layout.place(plan, min(nodes, key=lambda node: (layout.free_devices(node), node)))
-            assert placed is not None  # noqa: S101  (it was attempted)
+            if placed is None or self._is_late():
+                break
             landed[number] = placed
         else:
             self._offer(taken, arrivals, landed, cost)
@@ -522,7 +539,7 @@ class _Search:
         """Place the first of the pods that wait in every way, and then the others."""
         best, layout = self._best, self._layout
         if self._is_late() or self._steps > _MOST_STEPS or len(arrivals) + len(landed) > _DEEPEST:
-            best.is_cut = "the search reached its bounds"
+            best.is_cut = LATE
             return
         if not waiting:
             self._offer(sorted(layout.gone), arrivals, landed, cost)
@@ -549,11 +566,13 @@ class _Search:
                 return
             self._steps += 1
             if self._steps > _MOST_STEPS:
-                best.is_cut = "the search reached its bounds"
+                best.is_cut = LATE
                 return
             layout.take_away(chosen)
             placed = layout.place(plan, node)
-            assert placed is not None  # noqa: S101  (the set makes room for it)
+            if placed is None:
+                layout.put_back(chosen)
+                continue
             more: list[tuple[PodPlan, int | None]] = [
                 (new, each) for each in chosen if (new := layout.movers[each].plan) is not None
             ]
@@ -733,10 +752,22 @@ def _find_doubts(layout: Layout, proposal: Proposal) -> Iterator[str]:
         yield "the wanted pods differ, and the plan was played for one order in which they start"
     if not layout.is_apart:
         yield "pods or devices of several nodes decide together, and the plan was played for one order in which the wanted pods start"
+    claims = [name for number, _ in proposal.moves for name in _find_volumes(layout.movers[number])]
+    if claims:
+        yield f"whether volumes let pods go to other nodes is not looked at: PersistentVolumeClaim {join_words(claims, most=3)}"
     cluster = layout.free.cluster
     places = {each.node for each in proposal.arrivals} | {each.node for _, each in proposal.moves if each}
     if cluster.release.number < _ORDERED_SINCE and any(len(cluster.pools(node)) > 1 for node in places):
         yield f"Kubernetes {cluster.release.minor} tries the pools of a node in random order, so pods may get other devices"
+
+
+def _find_volumes(mover: Mover) -> list[str]:
+    """The PersistentVolumeClaims of a pod."""
+    found = [
+        value_at(each, "persistentVolumeClaim", "claimName")
+        for each in mappings(mover.own.spec.get("volumes"))
+    ]
+    return [f"{mover.pod.ref.namespace}/{name}" for name in found if name]
 
 
 _ORDERED_SINCE: Final = 36

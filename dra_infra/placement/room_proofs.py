@@ -33,9 +33,15 @@ def prove_no_room(
     emptied.take_away(range(len(layout.movers)))
     for plan in dict.fromkeys(plans):
         if not any(emptied.attempt(plan, node) for nodes in domains for node in nodes):
-            return (f"no node takes one of its pods, {_EVEN}", *_explain(layout, plan))
+            # A search that was given up proves nothing.
+            return (
+                ()
+                if emptied.is_open
+                else (f"no node takes one of its pods, {_EVEN}", *_explain(layout, plan))
+            )
+    too_few = _prove_too_few(emptied, plans, domains)
     return (
-        _prove_too_few(emptied, plans, domains)
+        (too_few if not emptied.is_open else ())
         or _prove_too_few_devices(emptied, plans, domains)
         or _prove_too_little(layout, wanted)
     )
