@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from pulumi.runtime.proto import analyzer_pb2
 
+from dra_infra.program.collection import complete_manifest
 from dra_infra.program.monitor import is_object, is_of_kubernetes
 from dra_infra.program.project import driver_of, gates_of, kubernetes_of
 from dra_infra.program.surroundings import fields_to_plain
-from dra_infra.program.synth import complete_manifest
 from dra_infra.program_objects import (
     DEFAULT_PROVIDER,
     NOT_EXPANDED,
