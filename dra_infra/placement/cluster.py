@@ -193,18 +193,18 @@ class Cluster:
         return False
 
     def find_matching(self, node: int, demand: Demand) -> list[DeviceID]:
-        """Return the devices of a node that a request of a claim may get, whoever has them; those whose selectors have an error count too."""
+        """Return the devices of a node that any request of a claim may get, whoever has them."""
+        found = (self.find_for_request(node, demand, leaf) for _, leaf in demand.leaves)
+        return list(dict.fromkeys(device.id for devices in found for device in devices))
+
+    def find_for_request(
+        self, node: int, demand: Demand, leaf: ExactDeviceRequest | DeviceSubRequest
+    ) -> list[Published]:
+        """Return the devices of a node that one request of a claim may get; those whose selectors have an error count too."""
         classes = {each.metadata.name: each for each in demand.classes}
-        selections = [
-            (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))
-            for _, leaf in demand.leaves
-        ]
-        return [
-            device.id
-            for pool in self.pools(node)
-            for device in pool.devices
-            if any(self._may_match(selectors, device) for selectors in selections)
-        ]
+        selectors = (*(classes[leaf.device_class_name].spec.selectors or ()), *(leaf.selectors or ()))
+        devices = (device for pool in self.pools(node) for device in pool.devices)
+        return [device for device in devices if self._may_match(selectors, device)]
 
     def _may_match(self, selectors: Sequence[DeviceSelector], device: Published) -> bool:
         try:

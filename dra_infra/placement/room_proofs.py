@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Final, TypeAlias
 
+from dra_infra.kubernetes.api import nanos
 from dra_infra.kubernetes.scheduler import show_amount
-from dra_infra.kubernetes.scheduler.allocator import DeviceID
+from dra_infra.kubernetes.scheduler.allocator import AllocatedState, DeviceID, Pool, Published
 from dra_infra.output.wording import count_of
 from dra_infra.placement.counting import prove_too_little
 from dra_infra.placement.demand import PodPlan, Workload
 from dra_infra.placement.fillings import group_pods
-from dra_infra.placement.freed_nodes import Landed, Layout
+from dra_infra.placement.freed_nodes import Landed, Layout, Mover
 
-_EVEN: str = "even without every pod that may be moved"
+_EVEN: Final = "even without every pod that may be moved"
 
 
 def prove_no_room(
@@ -43,6 +46,7 @@ def prove_no_room(
     return (
         (too_few if not emptied.is_open else ())
         or _prove_too_few_devices(emptied, plans, domains)
+        or _prove_too_few_parts(emptied, plans)
         or _prove_too_little(layout, wanted)
     )
 
@@ -163,6 +167,118 @@ def _count_least(plan: PodPlan) -> int:
                 continue
             number += leaf.count
     return number
+
+
+Part: TypeAlias = tuple[str, str]
+"""A driver, and the name of a counter that its devices draw on, or of a capacity that claims share."""
+
+_MOST_LOOKED_AT: Final = 200_000
+"""Devices that are looked at for all kinds of pods; with more, parts of devices are not counted."""
+
+
+def _prove_too_few_parts(emptied: Layout, plans: Sequence[PodPlan]) -> tuple[str, ...]:
+    """Proves that devices in partitions, or shared ones, have too little of something for the wanted pods and all that may be moved.
+
+    Each pod counts with the least that any device which it may get takes, or with what it has now where that is less.
+    """
+    cluster = emptied.free.cluster
+    pools = {pool.id: pool for node in range(len(cluster.nodes)) for pool in cluster.pools(node)}
+    devices = [device for pool in pools.values() for device in (*pool.devices, *pool.elsewhere)]
+    kinds = {*plans, *(each.plan for each in emptied.movers if each.plan is not None)}
+    if len(devices) * len(kinds) > _MOST_LOOKED_AT:
+        return ()
+    there = _count_there(pools.values(), emptied.free.in_use.state)
+    least = {plan: _find_least_parts(emptied, plan) for plan in kinds}
+    asked: Counter[Part] = Counter()
+    for plan in plans:
+        asked.update(least[plan])
+    others: Counter[Part] = Counter()
+    by_id = {device.id: device for device in devices}
+    for each in emptied.movers:
+        if each.plan is not None:
+            own = _count_own(each, by_id)
+            others.update({part: min(amount, own[part]) for part, amount in least[each.plan].items()})
+    # Memory says more to a reader than the copy engines that come with it.
+    for part in sorted(asked, key=lambda each: (each[1] != "memory", each)):
+        if asked[part] and asked[part] + others[part] > there[part]:
+            return (_tell_parts(part, asked[part], others[part], there[part]),)
+    return ()
+
+
+def _count_there(pools: Iterable[Pool], state: AllocatedState) -> Counter[Part]:
+    """What all devices have of each thing, without what pods that stay take."""
+    there: Counter[Part] = Counter()
+    for pool in pools:
+        for counters in pool.counters.values():
+            there.update({(pool.id.driver, name): amount for name, amount in counters.items()})
+        for device in (*pool.devices, *pool.elsewhere):
+            if device.device.allow_multiple_allocations:
+                taken = state.consumed(device.id)
+                for name, capacity in (device.device.capacity or {}).items():
+                    there[device.id.driver, name] += nanos(capacity.value) - taken.get(name, 0)
+            if state.is_allocated(device.id):
+                there.subtract(_count_parts(device))
+    return there
+
+
+def _count_own(mover: Mover, devices: Mapping[DeviceID, Published]) -> Counter[Part]:
+    """What a running pod takes of each thing with the devices that it has."""
+    own: Counter[Part] = Counter()
+    for device, consumed, is_share in mover.devices:
+        if device in devices:
+            own.update(_count_parts(devices[device]))
+        if is_share:
+            own.update({(device.driver, name): nanos(text) for name, text in (consumed or {}).items()})
+    return own
+
+
+def _tell_parts(part: Part, asked: int, others: int, there: int) -> str:
+    driver, name = part
+    shown = [show_amount(name, amount // 10**9) for amount in (asked + others, asked, others, max(there, 0))]
+    return (
+        f"{shown[0]} {name} of devices of {driver} are needed, {shown[1]} by the wanted pods and {shown[2]} by pods that may be moved; "
+        f"the nodes have {shown[3]} beside those of pods that stay"
+    )
+
+
+def _find_least_parts(layout: Layout, plan: PodPlan) -> Counter[Part]:
+    """The least that a pod takes of each thing, whatever devices it gets."""
+    cluster = layout.free.cluster
+    refusals = layout.free.refusals(plan)
+    found: Counter[Part] = Counter()
+    for entry in plan.at({}).entries:
+        for request in entry.demand.devices.requests or ():
+            leaf = request.exactly
+            if leaf is None or leaf.admin_access or leaf.allocation_mode == "All":
+                continue
+            requested = leaf.capacity.requests if leaf.capacity else None
+            least: dict[Part, int] | None = None
+            for node in range(len(cluster.nodes)):
+                for device in () if refusals[node] else cluster.find_for_request(node, entry.demand, leaf):
+                    own = _count_parts(device)
+                    if device.device.allow_multiple_allocations:
+                        own.update(
+                            {
+                                (device.id.driver, name): nanos(str(text))
+                                for name, text in (requested or {}).items()
+                            }
+                        )
+                    least = (
+                        own
+                        if least is None
+                        else {part: min(amount, own.get(part, 0)) for part, amount in least.items()}
+                    )
+            found.update({part: amount * leaf.count for part, amount in (least or {}).items()})
+    return found
+
+
+def _count_parts(device: Published) -> Counter[Part]:
+    """What a device draws on counters when it is allocated."""
+    found: Counter[Part] = Counter()
+    for consumption in device.device.consumes_counters or ():
+        for name, counter in (consumption.counters or {}).items():
+            found[device.id.driver, name] += nanos(counter.value)
+    return found
 
 
 def _prove_too_little(layout: Layout, wanted: Sequence[tuple[Workload, PodPlan]]) -> tuple[str, ...]:

@@ -153,19 +153,21 @@ def a_snapshot(fleet: str, *objects: dict[str, Any]) -> Snapshot:
     return snapshot_of([*load_fleet(fleet).to_manifests(), *objects])
 
 
-def a_program(*manifests: dict[str, Any]) -> Program:
+def a_program(*manifests: dict[str, Any], kubernetes: str | None = None) -> Program:
     """Objects as a program has them."""
     objects = [
         ProgramObject(urn=f"urn:pulumi:room::room::object::{number:06}", manifest=manifest)
         for number, manifest in enumerate(manifests)
     ]
-    return Program(project="room", stack="", objects=tuple(objects))
+    return Program(project="room", stack="", objects=tuple(objects), kubernetes=kubernetes)
 
 
-def ask_for_room(snapshot: Snapshot, wanted: str, *manifests: dict[str, Any], **more: Any) -> RoomAnswer:
+def ask_for_room(
+    snapshot: Snapshot, wanted: str, *manifests: dict[str, Any], kubernetes: str | None = None, **more: Any
+) -> RoomAnswer:
     """What `dra-infra make-room` answers about a workload of *manifests*, of the snapshot, or a shape."""
     shape = read_shape(wanted, snapshot.fleet) if is_shape(wanted) else None
-    program = a_program(*(shape.manifests if shape else manifests))  # type: ignore[arg-type]
+    program = a_program(*(shape.manifests if shape else manifests), kubernetes=kubernetes)  # type: ignore[arg-type]
     scene = Scene.of(program, fleet=snapshot.fleet, running=Running.of(snapshot, program))
     return find_room(scene, wanted, shape=shape, **more)
 

@@ -211,3 +211,62 @@ def test_a_rack_is_freed_for_a_shape():
     assert len({each.node for each in answer.made.plan.arrivals}) == 18
     some = ask_for_room(snapshot, "17 nodes of a rack of gb200")
     assert some.made.verdict == "fits-now"
+
+
+def test_pods_that_need_one_nvlink_domain_get_one_and_are_kept_off_the_others():
+    """All pods name each other by required affinity, as those of an NVLink group do."""
+    labels = {"app": "pretrain"}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "nvidia.com/gpu.clique"}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    wanted = a_workload("Job", "pretrain", "four", 18, affinity=affinity)
+    objects = [a_template("one", a_request()), a_workload("Deployment", "serve", "one", 3)]
+    for number, node in enumerate(("gb200-nvl72-00", "gb200-nvl72-03", "gb200-nvl72-23")):
+        objects += a_running_pod(f"serve-{number}", "one", node, ["gpu-0"], owner=("Deployment", "serve"))
+    snapshot = a_snapshot("gb200-nvl72 x 2", *objects)
+    answer = ask_for_room(snapshot, "job/pretrain", a_template("four", a_request(4)), wanted)
+    assert [name for name, _, _ in moved(answer)] == ["serve-2"]
+    plan = answer.made.plan
+    assert {each.node for each in plan.arrivals} == {f"gb200-nvl72-{number}" for number in range(18, 36)}
+    # A first pod on the other rack would keep all others from this one.
+    assert len(plan.keep_off) == 16
+    assert answer.steps[-1].commands[0].startswith("kubectl cordon gb200-nvl72-01 gb200-nvl72-02 ")
+    assert answer.steps[-1].check.endswith(f"kubectl uncordon {' '.join(plan.keep_off)}")
+
+
+def test_pods_move_one_after_the_other_where_a_budget_allows_one():
+    objects = [*small_claims(), a_budget("one", "notebook", 1)]
+    answer = ask_for_room(a_snapshot(TWO, *objects), "job/train", *EIGHT)
+    assert moved(answer) == [("notebook-1", "hgx-h100-1", "hgx-h100-0")]
+    assert [str(each) for each in answer.made.plan.moves[0].pod.budgets] == ["PodDisruptionBudget ml/one"]
+
+
+def test_a_pod_with_a_volume_leaves_a_doubt():
+    objects = small_claims()
+    for each in objects:
+        if each["kind"] == "Pod":
+            each["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    answer = ask_for_room(a_snapshot(TWO, *objects), "job/train", *EIGHT)
+    assert answer.made.plan.doubts == (
+        "whether volumes let pods go to other nodes is not looked at: PersistentVolumeClaim ml/data",
+    )
+
+
+def test_a_daemon_set_finds_no_room_elsewhere():
+    daemons = a_workload("Deployment", "agents", "eight")
+    daemons["kind"] = "DaemonSet"
+    del daemons["spec"]["replicas"]
+    answer = ask_for_room(a_snapshot(TWO, *small_claims()), "daemonset/agents", EIGHT[0], daemons)
+    assert (answer.made.verdict, answer.exit_code) == ("not-decided", 2)
+    assert "makes a pod on every node" in answer.made.reasons[0]
+
+
+def test_a_class_that_is_not_known_leaves_the_question_open():
+    unknown = a_template("eight", a_request(8, device_class="elsewhere"))
+    answer = ask_for_room(a_snapshot(TWO, *small_claims()), "job/train", unknown, EIGHT[1])
+    assert answer.exit_code == 2
+
+
+def test_the_plan_keeps_its_word_on_every_supported_minor():
+    for minor in ("1.34", "1.35", "1.36", "1.37"):
+        answer = ask_for_room(a_snapshot(TWO, *small_claims()), "job/train", *EIGHT, kubernetes=minor)
+        assert moved(answer) == [("notebook-1", "hgx-h100-1", "hgx-h100-0")]
