@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from dra_infra.errors import Problem, ProgramError
+from dra_infra.program.pipe_reader import PipeReader
 
 DEADLINE: Final = 120.0
 """Seconds that a call may take."""
@@ -119,8 +120,8 @@ class Call:
         self.output: IO[bytes] = self._process.stdout
         self.late = False
         self._errors = bytearray()
-        self._reader = threading.Thread(target=self._read_errors, daemon=True)
-        self._reader.start()
+        assert self._process.stderr is not None  # noqa: S101  (it was asked for)
+        self._reader = PipeReader(self._process.stderr, self._read_errors)
         self._timer = threading.Timer(DEADLINE, self._end_late)
         self._timer.daemon = True
         self._timer.start()
@@ -129,7 +130,8 @@ class Call:
         """The exit code, when it has ended."""
         code = self._process.wait()
         self._timer.cancel()
-        self._reader.join()
+        # A process that git left behind may keep the pipe.
+        self._reader.wait_for_end()
         return code
 
     def end(self) -> None:
@@ -155,12 +157,10 @@ class Call:
             os.killpg(self._process.pid, signal.SIGKILL)
         return True
 
-    def _read_errors(self) -> None:
-        assert self._process.stderr is not None  # noqa: S101  (it was asked for)
-        with self._process.stderr as pipe:
-            while chunk := os.read(pipe.fileno(), 2**16):
-                self._errors += chunk
-                del self._errors[:-_LONGEST_REASON]
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        while chunk := os.read(pipe.fileno(), 2**16):
+            self._errors += chunk
+            del self._errors[:-_LONGEST_REASON]
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class Judge:
     def __exit__(
         self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=300)
 
     def ask(self, question: Any) -> Any:
         """The answer to one question, as JSON data."""

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -267,3 +269,24 @@ def test_no_call_leaves_files_behind(top: Path, tmp_path: Path, monkeypatch: pyt
     with pytest.raises(ProgramError):
         text_at(top / "infra", "gone")
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_process_that_git_leaves_behind_holds_nobody(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    left = tmp_path / "left"
+    layout = find_repository(top).layout
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    # It has the pipe of errors, and is in no group of git's.
+    start = "subprocess.Popen(['sleep', '600'], stdout=subprocess.DEVNULL, start_new_session=True).pid"
+    (folder / "git").write_text(
+        f"#!{sys.executable}\nimport subprocess\nprint('answer')\nopen({str(left)!r}, 'w').write(str({start}))\n"
+    )
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.setattr("dra_infra.program.pipe_reader._QUIET", 0.1)
+    try:
+        assert calls.ask(layout, "status").output == "answer\n"
+    finally:
+        os.kill(int(left.read_text()), signal.SIGKILL)
