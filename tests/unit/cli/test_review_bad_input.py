@@ -46,7 +46,9 @@ def test_without_a_review_the_file_of_the_comment_says_so(manifests, review):
     text = (manifests.root / "review.md").read_text()
     assert text.startswith(f"{marker}\n### ❔ There is no review\n")
     assert "`base-not-found`" in text
-    assert not (manifests.root / "review.json").exists()
+    report = json.loads((manifests.root / "review.json").read_text())
+    assert report["schema"] == "dra-infra.problems/v1"
+    assert [each["code"] for each in report["problems"]] == ["base-not-found"]
 
 
 def test_without_a_project_no_file_of_a_comment_is_written(manifests, review):
