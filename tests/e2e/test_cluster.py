@@ -29,7 +29,7 @@ from tools.errors import ToolError
 pytestmark = pytest.mark.e2e
 
 DRIVER = "gpu.example.com"
-CLEAN_UP_SECONDS = 60.0
+CLEAN_UP_SECONDS = 300.0
 
 HOLD_A_CLUSTER = """
 import json

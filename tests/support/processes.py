@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-SECONDS = 60.0
+SECONDS = 300.0
 """Seconds for which the end of a process is waited: one that waits for a disk ends later."""
 
 

@@ -66,14 +66,14 @@ class Script:
         self.pauses.append(seconds)
         if not self.watches:
             self._done.set()
-            self._woken.wait(30)
+            self._woken.wait(600)
         return False
 
     def run(self) -> Script:
         self._informer.start()
-        assert self._done.wait(30)
+        assert self._done.wait(300)
         self._informer.stop()
-        self._informer._thread.join(60)
+        self._informer._thread.join(300)
         assert not self._informer._thread.is_alive()
         return self
 

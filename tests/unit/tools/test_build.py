@@ -33,7 +33,7 @@ elif sys.argv[1] == "list":
     draft.rename({log!r} + ".ahead")
     time.sleep(600)
 else:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while os.environ.get("FAKE_GO_WAITS") == sys.argv[-1] and not os.path.exists({log!r} + ".ahead"):
         if time.monotonic() > until:
             sys.exit("nothing was compiled meanwhile")

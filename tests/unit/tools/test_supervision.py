@@ -20,7 +20,7 @@ from tools.cluster import supervisor
 from tools.cluster.supervision import Supervision
 from tools.errors import ToolError
 
-SECONDS = 60.0
+SECONDS = 300.0
 SLEEP = ["/bin/sleep", "600"]
 
 START_ONE = """
