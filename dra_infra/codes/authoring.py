@@ -59,6 +59,7 @@ AUTHORING: dict[str, str] = {
     "program-refused": "the host of a program's language, or its compiler, refuses the program",
     "component-not-made": "the process that makes components for other languages gave no answer for one",
     "language-host-missing": "the host that runs programs in a language is not installed",
+    "packages-missing": "packages of a program in another language are not installed",
     "language-not-run": "programs in a language are run by the engine only",
     "language-not-confined": "a reviewed program in another language than Python cannot be confined here",
     "program-timeout": "the program did not end in time",

@@ -25,7 +25,7 @@ from dra_infra.output.secret_detector import report_mask
 from dra_infra.output.secrets import secret_texts
 from dra_infra.program import confinement, home_folder, namespaces, python_start, sandbox, supervisor
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
-from dra_infra.program.languages.hosts import folders_of_host, without_loopback
+from dra_infra.program.languages.hosts import folders_of_language, without_loopback
 from dra_infra.program.pipe_reader import PipeReader
 from dra_infra.program.program_json import (
     MAX_BYTES,
@@ -304,7 +304,7 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         home=Path(request["home"]),
         allowance=allowance,
         modules=[
-            *(*python_start.added_folders(), *folders_of_host(runtime)),
+            *(*python_start.added_folders(), *folders_of_language(runtime)),
             *([lent] if lent else []),
         ],
         # A host is reached by a socket.

@@ -48,7 +48,7 @@ class Project:
         stack_file: Where the settings of the stack stand, if there are any.
         config: Configuration by full key; secrets stand as `UNDECRYPTABLE`.
         variables: Environment variables that environments of the stack set.
-        environment: Folder of the virtual environment of the program. It may be missing.
+        environment: Folder of the virtual environment of the program, or of its packages for Node.js. It may be missing.
         hint_on_modules: What to do about a module that the program imports and that is missing.
         secret_keys: Keys of `config` that are secret.
         not_seen: Secrets whose values are not known here.
@@ -113,7 +113,7 @@ def load_project(
         stack_file=stack_file,
         config={**read.values, **_with_gates_of_files(read.values, given)},
         variables=read.variables,
-        environment=environment.folder,
+        environment=_find_node_modules(program) if runtime == "nodejs" else environment.folder,
         hint_on_modules=environment.hint,
         secret_keys=tuple(sorted(read.secrets)),
         not_seen=(*read.not_seen, *_missing_stack_file(stack_file, chosen, asked=stack is not None)),
@@ -151,6 +151,13 @@ def _find_program(file: Path, settings: Mapping[str, Any], runtime: str) -> Path
     if runtime == PYTHON and program.is_dir() and not (program / "__main__.py").exists():
         raise invalid(program, "there is no __main__.py", "a Pulumi program in Python starts in __main__.py")
     return program
+
+
+def _find_node_modules(program: Path) -> Path:
+    """Return the packages of a program for Node.js: of its folder, or of the nearest one above that has some."""
+    folder = program if program.is_dir() else program.parent
+    places = [each / "node_modules" for each in (folder, *folder.parents)]
+    return next(filter(Path.is_dir, places), places[0])
 
 
 def _folder_of_stack_files(file: Path, settings: Mapping[str, Any]) -> Path:

@@ -232,7 +232,7 @@ def compile_both(
 def _run_both(source: Source, side_options: SideOptions, base: _Base, label: str) -> _Made:
     # One after the other: a head that runs beside the base could keep it from answering, and a base without an answer hides
     # what the head takes away.
-    base_run = start(base.root, base.top, side_options, _lent_environment(source, side_options))
+    base_run = _start_base(source, base, side_options)
     found = _result_of_base(base_run)
     head_run = start(source.root, base.head_top, side_options)
     after = _of_provider(head_run.result(), side_options)
@@ -282,6 +282,18 @@ def start(root: Path, top: Path, side_options: SideOptions, environment: Path | 
         allowance=side_options.allowance,
         environment=environment,
     )
+
+
+def _start_base(source: Source, base: _Base, side_options: SideOptions) -> RunningSynth:
+    """Start the program of the base, with what is installed in the working tree and belongs to no commit."""
+    lent = _lent_environment(source, side_options)
+    is_ours = base.top.resolve() != base.head_top.resolve() and side_options.base_path is None
+    if lent is not None and lent.name == "node_modules" and is_ours:
+        # Node.js and TypeScript look for packages beside the program and above it, and nowhere else.
+        place = base.top / lent.relative_to(base.head_top.resolve())
+        if place.parent.is_dir() and not os.path.lexists(place):
+            place.symlink_to(lent)
+    return start(base.root, base.top, side_options, lent)
 
 
 def _lent_environment(source: Source, side_options: SideOptions) -> Path | None:
@@ -401,7 +413,7 @@ def _beside_compiled(
         if stack and head.program.stack != stack.rpartition("/")[2]:
             raise ProgramError([of_another_stack(head.program.stack, stack)])
         after = _of_provider(replace(head.program, project=name, stack=stack), side_options)
-        running = start(base.root, base.top, side_options, _lent_environment(source, side_options))
+        running = _start_base(source, base, side_options)
         found = _result_of_base(running)
         before = _base_of(found, after, side_options, side_options.label)
         side = complete(before, base.root, side_options, inside=base.top)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable
 from concurrent import futures
 from typing import Any, Final, Protocol
@@ -72,6 +73,8 @@ class Endpoint:
     def __init__(
         self, *, monitor: Any, registrar: Registrar, engine: Any, schema_of: Callable[[str], bytes]
     ) -> None:
+        # What gRPC itself prints, such as that a program has ended, is no news.
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         self._server = grpc.server(futures.ThreadPoolExecutor(_THREADS), options=OPTIONS)
         resource_pb2_grpc.add_ResourceMonitorServicer_to_server(_Monitor(monitor, registrar), self._server)
         engine_pb2_grpc.add_EngineServicer_to_server(_Engine(engine), self._server)
@@ -138,7 +141,7 @@ class _Engine(engine_pb2_grpc.EngineServicer):
             setattr(self, name, _ignore_context(getattr(engine, name)))
 
 
-def _handle_schemas(schema_of: Callable[[str], bytes]) -> grpc.GenericRpcHandler:
+def _handle_schemas(schema_of: Callable[[str], bytes]) -> grpc.GenericRpcHandler[Any, Any]:
     """Return the service of schemas. The SDK has its messages; its module for the service imports one that does not exist."""
 
     def get_schema(request: Any, _context: Any) -> loader_pb2.GetSchemaResponse:

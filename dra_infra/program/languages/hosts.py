@@ -21,8 +21,15 @@ _NAMES: Final[Mapping[str, str]] = {
 _RUN: Final = ("yaml", "nodejs", "go")
 """Runtimes whose hosts run here."""
 
-_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {"nodejs": ("node",), "go": ("go",)}
-"""Programs that a host starts."""
+_ORIGINS: Final[Mapping[str, str]] = {
+    "yaml": "the Pulumi CLI has it: https://www.pulumi.com/docs/install/",
+    "nodejs": "Node.js has it: https://nodejs.org/",
+    "go": "Go has it: https://go.dev/doc/install",
+}
+"""Where to get what runs a language."""
+
+_TOOLS: Final[Mapping[str, str]] = {"nodejs": "node", "go": "go"}
+"""What runs a language without its host."""
 
 
 def name_language(runtime: str) -> str:
@@ -30,29 +37,42 @@ def name_language(runtime: str) -> str:
     return _NAMES.get(runtime, runtime)
 
 
-def find_host(runtime: str) -> Path:
-    """Return the host of a runtime: of PATH, or of the folder of the Pulumi CLI.
+def check_language(runtime: str) -> None:
+    """Check that programs in a language are run here.
 
     Raises:
-        ProgramError: `language-not-run` for a language that is not run here, `language-host-missing`.
+        ProgramError: `language-not-run`.
     """
-    host = f"pulumi-language-{runtime}"
     if runtime not in _RUN:
         raise ProgramError.of(
             path="runtime",
             code="language-not-run",
-            message=f"a program in {name_language(runtime)} is not run without an engine: {host} is not started here",
+            message=f"a program in {name_language(runtime)} is not run without an engine: pulumi-language-{runtime} is not started here",
             hint="`dra-infra review --engine` runs it by `pulumi preview`, and `pulumi preview` with the policy pack checks it",
         )
+
+
+def find_host(runtime: str) -> Path:
+    """Return the host of a runtime: of PATH, or of the folder of the Pulumi CLI.
+
+    Raises:
+        ProgramError: `language-host-missing`.
+    """
+    host = f"pulumi-language-{runtime}"
     found = _find_program(host)
     if found is None:
-        raise ProgramError.of(
-            path="runtime",
-            code="language-host-missing",
-            message=f"{host} runs programs in {name_language(runtime)}, and is not installed",
-            hint="install the Pulumi CLI, which has it, or put it on PATH; https://www.pulumi.com/docs/install/",
-        )
+        raise tool_missing(host, runtime)
     return found
+
+
+def tool_missing(name: str, runtime: str) -> ProgramError:
+    """Return the problem of a program that runs a language, and that is not installed."""
+    return ProgramError.of(
+        path="runtime",
+        code="language-host-missing",
+        message=f"{name} runs programs in {name_language(runtime)}, and is not installed",
+        hint=f"put it on PATH; {_ORIGINS[runtime]}",
+    )
 
 
 def without_loopback(runtime: str) -> ProgramError:
@@ -65,19 +85,16 @@ def without_loopback(runtime: str) -> ProgramError:
     )
 
 
-def folders_of_host(runtime: str) -> Iterator[Path]:
-    """Yield what a confined process reads to run the host, beside the system's own folders."""
-    host = _find_program(f"pulumi-language-{runtime}") if runtime in _RUN else None
-    if host is not None:
-        yield host
-        # The host of Node.js has scripts beside it.
-        yield from sorted(host.parent.glob(f"{host.name}-*"))
-        yield host.resolve()
-    for name in _BESIDE.get(runtime, ()):
-        if program := shutil.which(name):
-            real = Path(program).resolve()
-            # What is installed by itself has its library beside `bin`.
-            yield real.parent.parent if real.parent.name == "bin" else real
+def folders_of_language(runtime: str) -> Iterator[Path]:
+    """Yield what a confined process reads to run a language, beside the system's own folders."""
+    name = _TOOLS.get(runtime)
+    if name is None:
+        host = _find_program(f"pulumi-language-{runtime}") if runtime in _RUN else None
+        yield from (host, host.resolve()) if host else ()
+    elif program := shutil.which(name):
+        real = Path(program).resolve()
+        # What is installed by itself has its library beside `bin`.
+        yield real.parent.parent if real.parent.name == "bin" else real
 
 
 def _find_program(name: str) -> Path | None:

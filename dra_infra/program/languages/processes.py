@@ -1,4 +1,7 @@
-"""Starts a plugin of Pulumi, a process that prints the port on which it serves gRPC, and reads all that it prints."""
+"""Starts the processes of a program in another language, ends them with all that they started, and reads all that they print.
+
+What was written before the end is all in the pipes, so these are read to their ends before anything is made of the output.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
@@ -21,12 +25,92 @@ _ENDING: Final = 5.0
 """Seconds in which a plugin and its output come to their end."""
 
 
+class _Output:
+    """The last bytes that a process printed, read as they come.
+
+    Args:
+        process: A process whose streams are pipes.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._kept = bytearray()
+        self._lock = threading.Lock()
+        self._readers: list[threading.Thread] = []
+
+    def read(self, work: Callable[[IO[bytes]], None], pipe: IO[bytes] | None) -> None:
+        """Read *pipe* in a thread."""
+        reader = threading.Thread(target=work, args=(pipe,), daemon=True)
+        self._readers.append(reader)
+        reader.start()
+
+    def read_all(self, pipe: IO[bytes]) -> None:
+        """Keep all that comes from *pipe*, to its end."""
+        with pipe:
+            while chunk := os.read(pipe.fileno(), 2**16):
+                self.keep(chunk)
+
+    def keep(self, chunk: bytes) -> None:
+        """Keep *chunk*."""
+        with self._lock:
+            self._kept += chunk
+            del self._kept[:-_KEPT]
+
+    def end(self) -> str:
+        """End the process and its group, and return what they printed."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for reader in self._readers:
+            reader.join(_ENDING)
+        with self._lock:
+            return self._kept.decode(errors="replace")
+
+
+def run_to_end(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str], deadline: float
+) -> tuple[int | None, str]:
+    """Run a command, and return its exit status and what it printed; None where it did not end in time.
+
+    Args:
+        command: The command line.
+        folder: The folder in which it runs.
+        environment: Its environment variables.
+        deadline: Until when it may run, of `time.monotonic`.
+    """
+    process = _start(command, folder, environment, stderr=subprocess.STDOUT)
+    output = _Output(process)
+    output.read(output.read_all, process.stdout)
+    status: int | None = None
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            status = process.wait(max(0.0, deadline - time.monotonic()))
+    finally:
+        printed = output.end()
+    return status, printed
+
+
+def _start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], *, stderr: int
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        list(command),
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        # A group of its own, so that all that it starts can be ended.
+        start_new_session=True,
+    )
+
+
 class PluginDiedError(Exception):
     """The plugin ended before it named a port; the text is what it printed."""
 
 
 class PluginProcess:
-    """A plugin.
+    """A plugin of Pulumi: a process that prints the port on which it serves gRPC.
 
     Args:
         command: The command line.
@@ -35,28 +119,12 @@ class PluginProcess:
     """
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(
-            list(command),
-            cwd=folder,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # A group of its own, so that all that it starts can be ended.
-            start_new_session=True,
-        )
-        self._kept = bytearray()
+        self._process = _start(command, folder, environment, stderr=subprocess.PIPE)
         self._first = bytearray()
         self._has_port = threading.Event()
-        assert self._process.stdout is not None  # noqa: S101  (it was asked for)
-        assert self._process.stderr is not None  # noqa: S101
-        self._lock = threading.Lock()
-        self._readers = [
-            threading.Thread(target=self._read_ports, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._read, args=(self._process.stderr,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._output = _Output(self._process)
+        self._output.read(self._read_port, self._process.stdout)
+        self._output.read(self._output.read_all, self._process.stderr)
 
     def port(self, seconds: float) -> int:
         """Return the port, once the plugin has named it.
@@ -84,39 +152,16 @@ class PluginProcess:
         self._process.wait(seconds)
 
     def stop(self) -> str:
-        """End the plugin and all that it started, and return what they printed.
+        """End the plugin and all that it started, and return what they printed."""
+        return self._output.end()
 
-        What was written before the end is all in the pipes, so they are read to their ends.
-        """
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        for reader in self._readers:
-            reader.join(_ENDING)
-        with self._lock:
-            return self._kept.decode(errors="replace")
-
-    def _read_ports(self, pipe: IO[bytes]) -> None:
+    def _read_port(self, pipe: IO[bytes]) -> None:
         """Read the first line, and the rest as output."""
-        with pipe:
-            while b"\n" not in self._first and len(self._first) < _PORT_LINE:
-                chunk = os.read(pipe.fileno(), _PORT_LINE)
-                if not chunk:
-                    break
-                self._first += chunk
-            self._has_port.set()
-            self._keep(bytes(self._first).partition(b"\n")[2])
-            self._read_open(pipe)
-
-    def _read(self, pipe: IO[bytes]) -> None:
-        with pipe:
-            self._read_open(pipe)
-
-    def _read_open(self, pipe: IO[bytes]) -> None:
-        while chunk := os.read(pipe.fileno(), 2**16):
-            self._keep(chunk)
-
-    def _keep(self, chunk: bytes) -> None:
-        with self._lock:
-            self._kept += chunk
-            del self._kept[:-_KEPT]
+        while b"\n" not in self._first and len(self._first) < _PORT_LINE:
+            chunk = os.read(pipe.fileno(), _PORT_LINE)
+            if not chunk:
+                break
+            self._first += chunk
+        self._has_port.set()
+        self._output.keep(bytes(self._first).partition(b"\n")[2])
+        self._output.read_all(pipe)

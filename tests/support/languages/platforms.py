@@ -74,3 +74,56 @@ pod = {"restartPolicy": "Never", "containers": [{"name": "train", "image": "regi
 k8s.batch.v1.Job("train", metadata={"name": "train", "namespace": vision.namespace},
     spec={"template": {"spec": trainer.attach(pod)}})
 """
+
+IN_TYPESCRIPT: Final = """\
+import * as pulumi from "@pulumi/pulumi";
+
+/** A component of the package, as its generated SDK registers it. */
+class Component extends pulumi.ComponentResource {
+    readonly objectName!: pulumi.Output<string>;
+    readonly namespace!: pulumi.Output<string>;
+    readonly podClaim!: pulumi.Output<object>;
+    readonly containerClaim!: pulumi.Output<object>;
+    constructor(kind: string, name: string, args: pulumi.Inputs) {
+        const outputs = { objectName: undefined, namespace: undefined, podClaim: undefined, containerClaim: undefined };
+        super(`dra-infra:index:${kind}`, name, { ...outputs, ...args }, {}, true);
+    }
+}
+
+class KubernetesObject extends pulumi.CustomResource {}
+
+const h100 = new Component("GpuDeviceClass", "h100", {
+    match: { product: "H100", memoryAtLeast: "79Gi" },
+    labels: { team: "platform" },
+});
+const vision = new Component("GpuTenant", "vision", {
+    quota: { h100: 8, "mig.nvidia.com": 7 },
+    templates: { notebook: { mig: { profile: "1g.10gb" } } },
+});
+const trainer = new Component("GpuClaimTemplate", "trainer", {
+    deviceClass: h100.objectName,
+    count: 4,
+    configs: [{ timeSlicing: { interval: "Long" } }],
+    namespace: vision.namespace,
+});
+new Component("GpuClaimTemplate", "ladder", {
+    firstAvailable: [
+        { name: "h100", deviceClass: h100.objectName, count: 2 },
+        { name: "any", deviceClass: "gpu.nvidia.com", allDevices: true },
+    ],
+    namespace: vision.namespace,
+});
+new Component("MigPartition", "notebook", { profile: "1g.10gb", namespace: "ml" });
+new KubernetesObject("kubernetes:batch/v1:Job", "train", {
+    metadata: { name: "train", namespace: vision.namespace },
+    spec: { template: { spec: {
+        restartPolicy: "Never",
+        resourceClaims: [trainer.podClaim],
+        containers: [{
+            name: "train",
+            image: "registry.example/train:1.0",
+            resources: { claims: [trainer.containerClaim] },
+        }],
+    } } },
+});
+"""
