@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import click
 
 from dra_infra.answers.object_folder import plan_folder
 from dra_infra.answers.synthesizing import Synthesis, synthesize
@@ -20,7 +19,7 @@ from dra_infra.cli.printing import (
     write_output,
 )
 from dra_infra.output.report_data import camel_case, make_report
-from dra_infra.program.object_files import Controller
+from dra_infra.program.object_files import Controller, annotate
 from dra_infra.program.program_json import program_to_json
 from dra_infra.program.program_yaml import write_objects
 
@@ -42,13 +41,8 @@ def run(
         1 when the program has errors, and then no YAML is written, or when the YAML lacks objects or has them as comments.
 
     Raises:
-        click.BadParameter: When *output* is no folder, or *gitops* is given without one.
         ProgramError: `synth-file-kept`, `report-not-written`.
     """
-    if gitops and output is None:
-        raise click.BadParameter(
-            "annotates the files of a folder; add --output FOLDER/", param_hint="--gitops"
-        )
     # No line of a terminal that is replaced: the program itself may print.
     with plain_progress() as tell:
         tell("running the program")
@@ -66,7 +60,10 @@ def run(
     if form == "json":
         write_json(_to_json(made))
     elif output is None and not made.is_refused:
-        write_output(write_objects(made.program.objects))
+        objects = made.program.objects
+        write_output(
+            write_objects(replace(each, manifest=annotate(each.manifest, gitops)) for each in objects)
+        )
     if output is None or made.is_refused:
         return made.exit_code
     plan = plan_folder(made, output, gitops)

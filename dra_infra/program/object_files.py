@@ -88,7 +88,7 @@ def lay_out(
         path = path_of(each.manifest)
         text, reason = "", _why_not_written(each)
         if not reason:
-            text = write_manifest(_annotate(each.manifest, controller))
+            text = write_manifest(annotate(each.manifest, controller))
             if mask.text(text) != text:
                 reason = "it has a secret of the stack or of the environment in it"
             elif path in files:
@@ -119,6 +119,21 @@ def path_of(manifest: Mapping[str, Any]) -> str:
     name = f"{named}-{_plain(str(metadata.get('name') or ''))}.yaml"
     namespace = str(metadata.get("namespace") or "")
     return f"{_plain(namespace, dots=False)}/{name}" if namespace else name
+
+
+def annotate(manifest: Mapping[str, Any], controller: Controller | None) -> Mapping[str, Any]:
+    """Return an object with the annotation by which *controller* keeps it while pods may need it; what the user wrote stays."""
+    if controller is None or (group_of(manifest), manifest.get("kind")) not in _NEEDED_BY_PODS:
+        return manifest
+    metadata = mapping(manifest.get("metadata"))
+    annotations = dict(mapping(metadata.get("annotations")))
+    if controller == "flux":
+        annotations.setdefault(_FLUX_PRUNE, "disabled")
+    else:
+        options = [each.strip() for each in str(annotations.get(_ARGO_OPTIONS) or "").split(",")]
+        if not any(each.partition("=")[0] in ("Prune", "PruneLast") for each in options):
+            annotations[_ARGO_OPTIONS] = ",".join([*filter(None, options), "PruneLast=true"])
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def digest_of(content: bytes) -> str:
@@ -154,21 +169,6 @@ def _not_written(item: ProgramObject, reason: str) -> Problem:
         hint="make it by `pulumi up` or an operator for secrets, or leave it out of this program",
         place=item.place,
     )
-
-
-def _annotate(manifest: Mapping[str, Any], controller: Controller | None) -> Mapping[str, Any]:
-    """Return the object with the annotation by which *controller* keeps it while pods may need it; what the user wrote stays."""
-    if controller is None or (group_of(manifest), manifest.get("kind")) not in _NEEDED_BY_PODS:
-        return manifest
-    metadata = mapping(manifest.get("metadata"))
-    annotations = dict(mapping(metadata.get("annotations")))
-    if controller == "flux":
-        annotations.setdefault(_FLUX_PRUNE, "disabled")
-    else:
-        options = [each.strip() for each in str(annotations.get(_ARGO_OPTIONS) or "").split(",")]
-        if not any(each.partition("=")[0] in ("Prune", "PruneLast") for each in options):
-            annotations[_ARGO_OPTIONS] = ",".join([*filter(None, options), "PruneLast=true"])
-    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
 def _write_kustomization(paths: Sequence[str]) -> str:

@@ -295,6 +295,9 @@ class _Controllers:
             made = [
                 SourceObject.of(f"{shown}/{file.removeprefix(name)}", manifest) for file, manifest in rendered
             ]
+        elif is_kustomization(root) and tool != "directory" and (files := _plain_files(root, delivery)):
+            made = [each for file in files for each in _read_file(file, root, checkout, shown)]
+            self._cover_kustomization(root, checkout)
         elif is_kustomization(root) and tool != "directory":
             objects = build(root, inside=checkout.top, timeout=self._left(), overlay=delivery.overlay or None)
             self._cover_kustomization(root, checkout)
@@ -452,6 +455,23 @@ class _Controllers:
         if lacking:
             raise _NotRenderedError(f"{refused}, so {join_words(sorted(lacking), most=5)} may be any text")
         return done
+
+
+def _plain_files(root: Path, delivery: Delivery) -> list[Path]:
+    """Return the files of a kustomization that lists files of its own folder and does nothing else; none for any other.
+
+    Nothing has to be built then, and the files tell the line of each field.
+    """
+    name = next(each for each in FILES if (root / each).is_file())
+    written = read_yaml(root / name)
+    resources = written.get("resources")
+    if delivery.overlay or not written.keys() <= {"apiVersion", "kind", "resources"}:
+        return []
+    files = [root / str(each) for each in resources] if isinstance(resources, list) else []
+    is_plain = all(
+        each.suffix in (".yaml", ".yml") and each.is_file() and ".." not in each.parts for each in files
+    )
+    return files if is_plain and len(set(files)) == len(files) else []
 
 
 def _read_file(file: Path, root: Path, checkout: Checkout, shown: str) -> Iterator[SourceObject]:

@@ -156,6 +156,9 @@ def read_sides(
             check_start(repository.top if repository else _top_of(source.root))
         # A head that was compiled elsewhere has no working tree here.
         tree = repository if side_options.head is None else None
+        if tree and source.kind == "manifests" and may_deploy(source.root):
+            # What its objects deploy may lie anywhere in the repository.
+            tree = replace(tree, prefix="")
         state = tree.uncommitted(everything=True) if tree else {}
         # Before a program runs: what it writes is not what was reviewed.
         head_side = _side_of_head(source, side_options, state if tree else None)

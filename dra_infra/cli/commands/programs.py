@@ -86,7 +86,7 @@ def _folder(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option(
     "--gitops",
     type=options.OneOf(["argocd", "flux"]),
-    help="The controller that applies the folder: annotate claims so that it does not prune them too early.",
+    help="The controller that applies the YAML: annotate claims so that it does not prune them too early.",
 )
 @options.report_form("yaml", "json")
 def synth() -> None:

@@ -235,7 +235,6 @@ def test_a_program_with_errors_writes_nothing(project: Path, command: Callable[.
         (("--output", "objects.yaml"), "is no folder. For a new one write objects.yaml/"),
         (("--output", "__main__.py"), "is no folder."),
         (("--output", ""), "is no folder."),
-        (("--gitops", "argocd"), "add --output FOLDER/"),
         (("--output", "x/", "--gitops", "fleet"), "is none of argocd, flux"),
     ],
 )
@@ -272,6 +271,14 @@ def test_what_pods_need_is_annotated_for_the_controller_and_keeps_its_name(
         annotations = yaml.safe_load(files[name])["metadata"].get("annotations", {})
         assert (annotations.get(key) == value) == (yaml.safe_load(files[name])["kind"] != "Job"), name
     assert files["ml/job-train.yaml"] == plain["ml/job-train.yaml"]
+
+
+def test_printed_objects_are_annotated_alike(project: Path, command: Callable[..., Any]):
+    command("synth", ".", "--output", "deploy/", "--gitops", "argocd", cwd=project)
+    printed = read_manifests(command("synth", ".", "--gitops", "argocd", cwd=project).out)
+    files = [yaml.safe_load(text) for text in files_of(project / "deploy").values()]
+    assert [each for each in printed if each not in files] == []
+    assert sum("annotations" in each["metadata"] for each in printed) == 2
 
 
 def test_options_of_the_user_for_pruning_stay(project: Path, command: Callable[..., Any]):

@@ -129,6 +129,24 @@ def test_a_kustomization_is_built_and_its_settings_are_put_over_it(top: Path):
     assert not delivered.covers(str(top / "plain/a.yaml"))
 
 
+def test_a_kustomization_that_only_lists_its_files_is_read_with_their_places(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    manifest = app({"path": "base"})
+    delivered = deliver(top, manifest)
+    assert [each["metadata"]["name"] for each in made_by(delivered, manifest)] == ["base"]
+    assert delivered.sources[1].place("metadata.name").line == 3
+    assert delivered.covers(str(top / "base/kustomization.yaml"))
+    for text in (
+        "resources: [c.yaml, c.yaml]\n",
+        "resources: [c.yaml]\nnamePrefix: a\n",
+        "resources: [../base/c.yaml]\n",
+    ):
+        (top / "base/kustomization.yaml").write_text(text)
+        assert "neither a kubectl nor a kustomize" in "".join(reasons(deliver(top, manifest))), text
+
+
 @pytest.mark.parametrize(("directory", "names"), [({}, ["a"]), ({"recurse": True}, ["a", "b"])])
 def test_manifests_of_a_folder_are_read_with_their_places(
     top: Path, directory: dict[str, Any], names: list[str]
