@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dra_infra.advice.queues import find_held
 from dra_infra.answers.checking import Checked, check
+from dra_infra.answers.fragmenting import name_holders
 from dra_infra.answers.scene import Scene
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import ObjectRef
@@ -126,8 +127,11 @@ def _complete(scene: Scene, checked: Checked, placement: Placement) -> Placement
     deployed = tuple(
         f"what {each.what} {each.name} deploys" for each in scene.program.not_seen if each.is_not_rendered
     )
-    placement = replace(placement, workloads=workloads, unplaced=(*placement.unplaced, *deployed))
-    return checked.accepted.complete(placement)
+    fragments = name_holders(placement.fragments, scene.running, placement.workloads)
+    unplaced = *placement.unplaced, *deployed
+    return checked.accepted.complete(
+        replace(placement, workloads=workloads, unplaced=unplaced, fragments=fragments)
+    )
 
 
 def _with_left_out(placement: Placement) -> Placement:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from dra_infra.answers.diagnosing import diagnose
+from dra_infra.answers.fragmenting import Fragmentation, observe_fragmentation, read_fragmentation
 from dra_infra.answers.observing import ClusterStatus, LiveStatus, observe, observe_snapshot
 from dra_infra.answers.snapshotting import take_snapshot
 from dra_infra.cli.printing import (
@@ -104,14 +105,24 @@ def status(
     graph: bool,
     form: str,
     watch: bool,
+    fragmentation: bool = False,
 ) -> int:
-    """Print the claims of a cluster, or what each team has; with *watch*, again after each change until Ctrl-C.
+    """Print the claims of a cluster, what each team has, or how large a claim still fits; with *watch*, again after each change until Ctrl-C.
 
     Raises:
         ClusterError: When nothing can be read.
         FleetError: When the snapshot cannot be read.
         click.BadParameter: When options do not go together.
     """
+    if fragmentation:
+        return _print_fragmentation(
+            kubeconfig,
+            context=context,
+            request_timeout=request_timeout,
+            snapshot=snapshot,
+            form="graph" if graph else form,
+            is_mixed=by_team or bool(team_label) or watch or bool(namespaces),
+        )
     form = "graph" if graph and form == "text" else form
     by_team = by_team or bool(team_label)
     _check_form(form, by_team=by_team)
@@ -139,6 +150,55 @@ def status(
     end_quietly(code=live.now.exit_code)
     _watch(live, form)
     return live.now.exit_code
+
+
+def _print_fragmentation(
+    kubeconfig: Path | None,
+    *,
+    context: str | None,
+    request_timeout: float,
+    snapshot: Path | None,
+    form: str,
+    is_mixed: bool,
+) -> int:
+    """Print how large a claim of each class still fits."""
+    if form not in ("text", "json") or is_mixed:
+        refusal = "fragmentation is of all namespaces, as text or json, without teams, graph or watch"
+        raise click.BadParameter(refusal, param_hint="--fragmentation")
+    if snapshot is not None:
+        _check_snapshot(kubeconfig or context, watch=False)
+        found = read_fragmentation(snapshot)
+    else:
+        with progress() as tell:
+            found = observe_fragmentation(
+                kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, tell=tell
+            )
+    print_problems(found.problems, with_count=False)
+    if form == "json":
+        write_json(_fragmentation_to_json(found))
+    else:
+        write_lines(describe_fragmentation(found))
+    return found.exit_code
+
+
+def describe_fragmentation(found: Fragmentation) -> Iterator[str]:
+    """Yield the lines of the text: each class and profile, who is in the way, and sizes that use what is free."""
+    for each in found.fragments:
+        yield from each.lines
+    classes = f"{len(found.fragments):,} classes and MIG profiles"
+    yield f"{classes} on {count_of(found.nodes, 'node')}, by the allocator of Kubernetes {found.minor}"
+
+
+def _fragmentation_to_json(found: Fragmentation) -> dict[str, Any]:
+    return make_report(
+        "fragmentation",
+        {
+            "classes": [each.to_data() for each in found.fragments],
+            "nodes": found.nodes,
+            "kubernetes": found.minor,
+            "notes": list(found.notes),
+        },
+    )
 
 
 def _check_form(form: str, *, by_team: bool) -> None:

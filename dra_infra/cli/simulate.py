@@ -102,6 +102,7 @@ def _to_json(answer: Simulation) -> dict[str, object]:
 def _placed(answer: Simulation, placement: Placement) -> dict[str, object]:
     return {
         "headroom": [each.to_data() for each in placement.headroom],
+        "fragmentation": [each.to_data() for each in placement.fragments],
         "joint": placement.joint.to_data(),
         "jointAtMost": placement.joint_at_most.to_data() if placement.joint_at_most else None,
         "growth": placement.growth.to_data() if placement.growth else None,

@@ -96,6 +96,10 @@ class InUse:
         other._seen = dict(self._seen)  # noqa: SLF001
         return other
 
+    def emptied(self) -> Self:
+        """The same devices with none in use."""
+        return self.__class__(self._cluster, self._shared, AllocatedState(()))
+
     def _look(self, node: int) -> Hashable:
         found: list[Hashable] = []
         for number, pool in enumerate(self._cluster.pools(node)):

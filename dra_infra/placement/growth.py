@@ -159,7 +159,7 @@ def place_within_limits(question: PlacementQuestion) -> Placement:
     if growth.fits or growth.is_unmade or fleet.allows([len(pool.spare) for pool in fleet.pools]):
         return placement
     fleet = replace(fleet, name=f"{fleet.name}, more than limits of node pools allow together")
-    return replace(placement, fleet=fleet, headroom=())
+    return replace(placement, fleet=fleet, headroom=(), fragments=())
 
 
 class _Search:

@@ -109,7 +109,7 @@ def find_room(attempts: Attempts, in_use: InUse, nodes: Sequence[int], probe: Pr
         key = (shapes[node], filled.of(node))
         claims = known.get(key)
         if claims is None or in_use.is_shared:
-            claims = known[key] = _fill(attempts, filled if in_use.is_shared else filled.fork(), node, one)
+            claims = known[key] = fill(attempts, filled if in_use.is_shared else filled.fork(), node, one)
             largest = max(largest, _find_largest(attempts, in_use, node, probe, at_least=largest))
         if claims:
             counts[claims] += 1
@@ -120,7 +120,8 @@ def find_room(attempts: Attempts, in_use: InUse, nodes: Sequence[int], probe: Pr
     )
 
 
-def _fill(attempts: Attempts, in_use: InUse, node: int, demands: Sequence[Demand]) -> int:
+def fill(attempts: Attempts, in_use: InUse, node: int, demands: Sequence[Demand]) -> int:
+    """Return how many such claims a node takes one after the other; *in_use* has their devices then."""
     for claims in range(CLAIMS_LIMIT):
         outcome = attempts.attempt(node, demands, in_use)
         if not isinstance(outcome, Chosen):

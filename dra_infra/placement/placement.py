@@ -16,6 +16,7 @@ from dra_infra.kubernetes.api import ObjectRef
 from dra_infra.kubernetes.scheduler import show_amount
 from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.placement.fragments import Fragment
 from dra_infra.placement.outlooks import PoolOutlook
 
 
@@ -494,6 +495,7 @@ class Placement:
         notes: What else the reader must know, in the user's words.
         unplaced: Objects whose pods use claims, as far as is known, and are not placed here; the notes say why.
         headroom: What is left per device class and MIG profile that some device is in; empty when it was not asked for.
+        fragments: How large a claim of each class and MIG profile still fits when the pods are placed; empty as for *headroom*.
         growth: By how much the fleet's node pools have to grow; None where it has none, or it was not asked for.
         evicted: How many pods of others are evicted and in the joint verdict.
     """
@@ -506,6 +508,7 @@ class Placement:
     notes: tuple[str, ...] = ()
     unplaced: tuple[str, ...] = ()
     headroom: tuple[Headroom, ...] = ()
+    fragments: tuple[Fragment, ...] = ()
     growth: Growth | None = None
     evicted: int = 0
 

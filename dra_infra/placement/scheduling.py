@@ -17,6 +17,7 @@ from dra_infra.output.wording import count_of
 from dra_infra.placement.candidates import CandidateNodes
 from dra_infra.placement.cluster import name_claims
 from dra_infra.placement.demand import PodPlan, Undecided, Workload
+from dra_infra.placement.fragmentation import count_fragments
 from dra_infra.placement.free_fleet import Capacity, FreeAnswer, FreeFleet, Tally
 from dra_infra.placement.headroom import count_headroom
 from dra_infra.placement.joint import (
@@ -100,6 +101,9 @@ def place(
         ),
         unplaced=tuple(opened.unplaced),
         headroom=count_headroom(free.attempts, free.in_use, together.in_use, objects.readable_classes)
+        if with_headroom
+        else (),
+        fragments=count_fragments(free.attempts, together.in_use, objects.readable_classes)
         if with_headroom
         else (),
         evicted=sum(each.replicas or 0 for each in taken.evicted),

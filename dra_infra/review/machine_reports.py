@@ -146,6 +146,7 @@ def describe_review(review: Review) -> dict[str, Any]:
             {"name": each.name, "before": each.before.to_data(), "after": each.after.to_data()}
             for each in review.rooms
         ],
+        "fragmentation": [each.to_data() for each in review.after.fragments] if review.after else [],
         "growth": _growth(review.growth) if review.growth else None,
         "notKnown": [
             {"what": item.what, "name": item.name, "reason": item.reason} for item in review.not_known

@@ -107,6 +107,11 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
         "| Room for one more claim of | Base | Head | Where it lies |\n|---|--:|--:|---|",
         [_room(each) for each in review.rooms],
     )
+    rooms.add_list(
+        "lines on fragmentation",
+        [markdown(_short(line)) for line in review.fragmented],
+        title="**Free, and of no use to large claims**",
+    )
     page.take(rooms)
     page.left -= rooms.used
     footer = _Page(page.left // 4)

@@ -7,6 +7,7 @@ from typing import Final
 
 from dra_infra.advice.queues import HELD
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.placement.fragments import describe_fragments
 from dra_infra.placement.placement import FITS_BY_BUG, Headroom, Placement, WorkloadPlacement
 from dra_infra.placement.texts import (
     AT_MOST,
@@ -57,6 +58,7 @@ def describe(placement: Placement, *, brief: bool = False) -> Iterator[str]:
     if not brief:
         yield from placement.notes
         yield from _describe_headroom(placement.headroom)
+        yield from describe_fragments(placement.fragments)
 
 
 def _mark(workload: WorkloadPlacement) -> str:

@@ -14,6 +14,7 @@ from dra_infra.kubernetes.api import ObjectRef, WorkloadKinds
 from dra_infra.markers import CHANGED_SECRET, find_markers, marker_kind
 from dra_infra.output.repeated_problems import merge_repeated
 from dra_infra.output.wording import count_of, join_words
+from dra_infra.placement.fragments import describe_fragments
 from dra_infra.placement.placement import FITS_BY_BUG, JointAnswer, JointVerdict, Placement
 from dra_infra.placement.running import NOTHING_RUNS, Running
 from dra_infra.program_objects import EnginePreview, Locate, NotSeen, PolicyFinding, Program
@@ -116,6 +117,13 @@ class Review:
     rollouts: tuple[Danger, ...] = ()
     growth: GrowthChange | None = None
     folder: str = ""
+
+    @property
+    def fragmented(self) -> tuple[str, ...]:
+        """Lines on what the head leaves free and no large claim can have; none where there is no such class."""
+        return (
+            tuple(line.strip() for line in describe_fragments(self.after.fragments))[2:] if self.after else ()
+        )
 
     @property
     def subject(self) -> str:

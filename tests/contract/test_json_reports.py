@@ -67,6 +67,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "doctor": ("doctor", LIVE),
     "status": ("status", LIVE),
     "status by team": ("teams", (*LIVE, "--by-team")),
+    "status with fragmentation": ("fragmentation", (*LIVE, "--fragmentation")),
     "comment": ("comment", ("objects.yaml",)),
     "init": ("init", ("new",)),
     "catalog": ("catalog", ()),
@@ -126,7 +127,7 @@ def test_the_json_of_every_command_is_what_its_schema_says_and_no_key_is_undescr
     name: str, inputs: Path
 ) -> None:
     schema, arguments = COMMANDS[name]
-    command = "status" if schema == "teams" else "explain" if schema == "code" else schema
+    command = {"teams": "status", "fragmentation": "status", "code": "explain"}.get(schema, schema)
     result = CliRunner().invoke(app, [command, *arguments, "--json"], standalone_mode=False)
     assert result.stdout, (result.exception, result.output)
     data = json.loads(result.stdout)

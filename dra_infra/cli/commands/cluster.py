@@ -49,6 +49,11 @@ def snapshot() -> None:
     show_default="the namespace",
     help="Label of namespaces whose value is the team; means --by-team.",
 )
+@click.option(
+    "--fragmentation",
+    is_flag=True,
+    help="Show how large a claim of each class still fits, and what is in the way of larger ones.",
+)
 @click.option("--graph", is_flag=True, help="Draw how pods, claims, classes and devices are connected.")
 @click.option("--watch", "-w", is_flag=True, help="Print again after each change, until Ctrl-C.")
 @options.report_form(
@@ -72,6 +77,7 @@ def status() -> None:
       dra-infra status --by-team
       dra-infra status --team-label team --format prometheus
       dra-infra status --by-team --snapshot cluster.yaml --json
+      dra-infra status --fragmentation --snapshot cluster.yaml
     """  # noqa: D301  (click reads the character)
 
 
