@@ -14,7 +14,7 @@ from tools.errors import ToolError
 from tools.release.artefacts import digest, hatch
 
 _METADATA: Final = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
-_COMMANDS: Final = ("dra-infra", "kubectl-dra_infra")
+_COMMANDS: Final = ("dra-infra", "kubectl-dra_infra", "kubectl_complete-dra_infra")
 _NEEDED: Final = ("dra_infra/py.typed", "dra_infra/__init__.py", "dra_infra/plugin/command/main.py")
 """Files that a wheel must have in any case: where git named no files, a wheel without any would match."""
 

@@ -56,3 +56,10 @@ def test_kubectl_runs_it_with_all_arguments_and_its_exit_code(kubectl: Kubectl) 
 
 def test_kubectl_lists_it(kubectl: Kubectl, tmp_path: Path) -> None:
     assert str(tmp_path / "kubectl-dra_infra") in kubectl("plugin", "list").stdout
+
+
+def test_kubectl_completes_its_commands_and_options(kubectl: Kubectl) -> None:
+    assert kubectl("__complete", "dra-infra", "simu").stdout.splitlines()[0].startswith("simulate")
+    assert (
+        kubectl("__complete", "dra-infra", "simulate", "--fle").stdout.splitlines()[0].startswith("--fleet")
+    )

@@ -98,7 +98,7 @@ def wheel(folder: Path, *names: str) -> Path:
     return path
 
 
-COMMANDS = ("dra-infra", "kubectl-dra_infra")
+COMMANDS = ("dra-infra", "kubectl-dra_infra", "kubectl_complete-dra_infra")
 WHOLE = (
     *CODE,
     *(f"dra_infra-1.2.0.dist-info/{name}" for name in METADATA),
