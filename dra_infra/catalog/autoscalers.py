@@ -166,6 +166,12 @@ class Autoscaler(Entry):
     serves: tuple[Served, ...]
     releases: tuple[AutoscalerRelease, ...]
 
+    def lines_in(self, labels: Mapping[str, Any], annotations: Mapping[str, str]) -> frozenset[str]:
+        """Return the lines that a pool may need and that one with these labels and annotations has."""
+        texts = {str(key): str(value) for key, value in labels.items()}
+        marks = [each.mark for each in self.releases if each.mark is not None]
+        return frozenset(mark.line for mark in marks if mark.is_in(texts, annotations))
+
     def has_no_nodes(self, now: int) -> bool:
         """Return whether a new node of a pool with *now* nodes is seen by the template, as for a pool without nodes."""
         return self.template == "always" or now == 0
@@ -210,16 +216,11 @@ def find_scaler(
         for served in each.serves:
             if (served.group, served.kind) == kind and served.node_class in ("", node_class):
                 said = deployed.get(each.image) or PoolScaler(autoscaler=each.name)
-                marks = {
-                    mark.line: mark.is_in(labels, annotations)
-                    for release in each.releases
-                    if (mark := release.mark) is not None
-                }
                 return PoolScaler(
                     autoscaler=each.name,
                     version=said.version,
                     counts_claims=said.counts_claims,
-                    lines=frozenset(line for line, there in marks.items() if there),
+                    lines=each.lines_in(labels, annotations),
                 )
     return None
 

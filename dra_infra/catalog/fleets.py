@@ -214,6 +214,7 @@ def _as_pool(pool: PoolOfGroup, nodes: tuple[str, ...], spare: tuple[Fleet, ...]
         spare=spare,
         racks=bool(pool.group.rack_nodes),
         price=pool.price,
+        scaler=pool.scaler,
     )
 
 

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from dra_infra.catalog.autoscalers import autoscalers, order_of
 from dra_infra.catalog.driver_settings import whole_number
 from dra_infra.catalog.fleet_files import (
     OWN_KEYS,
@@ -26,7 +27,7 @@ from dra_infra.catalog.fleet_terms import MAX_NODES, read_terms
 from dra_infra.catalog.node_groups import NodeGroup
 from dra_infra.documents.json_texts import ForeignJsonError, read_foreign_json
 from dra_infra.errors import FleetError, Problem
-from dra_infra.fleet import Billing, Fleet, NodePool
+from dra_infra.fleet import Billing, Fleet, NodePool, PoolScaler
 from dra_infra.kubernetes.api.names import is_label_key
 from dra_infra.output.wording import join_words, nearest
 from dra_infra.target import NEWEST_DRIVER
@@ -38,7 +39,8 @@ MAX_PRICES: Final = 1 << 20
 _PERIODS: Final = ("hour", "day", "week", "month", "year")
 _PRICE: Final = re.compile(r"\d{1,9}(\.\d{1,9})?")
 _FILE_KEYS: Final = (TOP_KEY, POOLS_KEY, "currency", "teamLabel", "prices")
-_POOL_KEYS: Final = ("nodes", "min", "max", "count", "price", "per", *OWN_KEYS)
+_POOL_KEYS: Final = ("nodes", "min", "max", "count", "price", "per", "autoscaler", *OWN_KEYS)
+_SCALER_KEYS: Final = ("name", "version", "countsClaims")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class PoolOfGroup:
         now: How many nodes, or racks, it has.
         price: Of one of them.
         per: The time that the price is for; empty where nothing is said.
+        scaler: Its autoscaler; None where the file names none.
     """
 
     group: NodeGroup
@@ -58,6 +61,7 @@ class PoolOfGroup:
     now: int
     price: Decimal | None
     per: str
+    scaler: PoolScaler | None = None
 
     @property
     def name(self) -> str:
@@ -157,10 +161,39 @@ def _read_pool(entry: Any, path: str, driver: str) -> tuple[PoolOfGroup | None, 
     if per and per not in _PERIODS:
         text = f"{per[:40]!r} is no time that prices are for here"
         problems.append(_refused(f"{path}.per", text, f"write one of {', '.join(_PERIODS)}"))
+    scaler = _read_scaler(entry, f"{path}.autoscaler", problems)
     described = describe_nodes(group, entry, path, problems)
     if described is None:
         return None, problems
-    return PoolOfGroup(described.times(most), str(entry["nodes"]).split()[0], now, price, per), []
+    return PoolOfGroup(described.times(most), str(entry["nodes"]).split()[0], now, price, per, scaler), []
+
+
+def _read_scaler(entry: Mapping[str, Any], path: str, problems: list[Problem]) -> PoolScaler | None:
+    """Return the autoscaler that an entry names; None where it names none, or with a problem, `node-pool`."""
+    written = entry.get("autoscaler")
+    if written is None:
+        return None
+    said = written if isinstance(written, Mapping) else {"name": written}
+    problems += [unknown_key(key, _SCALER_KEYS, f"{path}.{key}") for key in said if key not in _SCALER_KEYS]
+    known = autoscalers().get(str(said.get("name")))
+    if known is None:
+        near = nearest(str(said.get("name"))[:60], autoscalers())
+        text = f"{str(said.get('name'))[:60]!r} is no autoscaler that is known"
+        hint = f"did you mean {near}?" if near else f"write one of {', '.join(autoscalers())}"
+        problems.append(_refused(path, text, hint))
+        return None
+    version, counts = str(said.get("version", "")), said.get("countsClaims")
+    if version and not order_of(version):
+        problems.append(
+            _refused(f"{path}.version", f"{version[:40]!r} is no version", 'write version: "1.15"')
+        )
+    if counts is not None and not isinstance(counts, bool):
+        hint = "write countsClaims: true where its setting lets claims count"
+        problems.append(_refused(f"{path}.countsClaims", f"{str(counts)[:40]!r} is not true or false", hint))
+        counts = None
+    labels = entry.get("labels")
+    lines = known.lines_in(labels if isinstance(labels, Mapping) else {}, {})
+    return PoolScaler(autoscaler=known.name, version=version, counts_claims=counts, lines=lines)
 
 
 def _number(entry: Mapping[str, Any], key: str, default: int, path: str, problems: list[Problem]) -> int:

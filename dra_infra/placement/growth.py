@@ -115,14 +115,18 @@ def _used(outlooks: Sequence[PoolOutlook | None], added: Added) -> tuple[PoolOut
 def _unmade(
     growth: Growth, placement: Placement, verdict: GrowthAnswer, outlooks: tuple[PoolOutlook, ...]
 ) -> Growth:
-    """Return the growth that autoscalers do not make: the pools and the verdict stay as they are now."""
+    """Return the growth that autoscalers do not make: the pools stay as they are now."""
+    reasons = tuple(map(str, outlooks))
+    joint = placement.joint
+    if verdict == "not-decided":
+        joint = JointVerdict(verdict=verdict, reasons=reasons)
     return Growth(
         verdict=verdict,
         pools=growth.pools,
         added=(0,) * len(growth.pools),
         billing=growth.billing,
-        joint=placement.joint,
-        reasons=tuple(map(str, outlooks)),
+        joint=joint,
+        reasons=reasons,
         outlooks=outlooks,
     )
 

@@ -28,7 +28,7 @@ def _row(each: Autoscaler, number: int) -> str:
     release = each.releases[number]
     states = [_GROWS[release.state_of(now, template=each.template)] for now in (0, 1)]
     cells = [
-        each.title,
+        f"{each.title}, `{each.name}`",
         _span(each, number),
         _CLAIMS[release.claims],
         *states,

@@ -17,6 +17,7 @@ from dra_infra.catalog import load_fleet
 from dra_infra.catalog.fleet_terms import read_terms
 from dra_infra.catalog.fleets import build as build_fleet
 from dra_infra.catalog.node_pools import DescribedFleet, PoolOfGroup, price_pools
+from dra_infra.errors import FleetError
 from dra_infra.placement import scheduling
 from dra_infra.placement.growth import find_growth, place_within_limits
 from dra_infra.target import ClusterTarget
@@ -354,3 +355,50 @@ def test_annotations_that_describe_no_devices_are_no_machine(ask_about, capacity
     fleet = ask_about(a_machine_deployment(**capacity)).fleet
     assert fleet.pools == ()
     assert "node pool gpu is left out" in fleet.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "labels", "verdict"),
+    [
+        ("cluster-autoscaler-aws", {}, "does-not-grow"),
+        ("cluster-autoscaler-gke", {}, "grows-if"),
+        ("cluster-autoscaler-gke", {LABEL: "true"}, "fits-grown"),
+        ("karpenter-aws", {}, "grows-if"),
+        ({"name": "karpenter-aws", "version": "1.15", "countsClaims": True}, {}, "fits-grown"),
+        ({"name": "karpenter-aws", "version": "1.14.1", "countsClaims": True}, {}, "does-not-grow"),
+        ({"name": "karpenter-aws", "version": "1.15", "countsClaims": False}, {}, "grows-if"),
+    ],
+)
+def test_a_pool_of_a_file_may_name_its_autoscaler(tmp_path, autoscaler, labels, verdict):
+    pool = {"name": "gpu", "nodes": "p5.48xlarge", "max": 3, "autoscaler": autoscaler, "labels": labels}
+    (tmp_path / "pools.yaml").write_text(yaml.safe_dump({"pools": [pool]}))
+    fleet = load_fleet(str(tmp_path / "pools.yaml"))
+    template = build.a_template("t", build.a_request())
+    found = grow(ask([build.a_class("gpu", GPU), template, build.a_deployment("w", "template:t")], fleet))
+    assert found.verdict == verdict, str(found)
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "path", "hint"),
+    [
+        ("karpenter-asw", "autoscaler", "did you mean karpenter-aws?"),
+        ("zzz", "autoscaler", "write one of karpenter-aws, "),
+        (7, "autoscaler", "write one of"),
+        ({"name": "karpenter-aws", "version": "new"}, "autoscaler.version", 'write version: "1.15"'),
+        (
+            {"name": "karpenter-aws", "countsClaims": "yes"},
+            "autoscaler.countsClaims",
+            "write countsClaims: true",
+        ),
+        ({"name": "karpenter-aws", "versoin": "1.15"}, "autoscaler.versoin", "did you mean version?"),
+    ],
+)
+def test_what_is_wrong_with_the_autoscaler_of_a_file_is_told(tmp_path, autoscaler, path, hint):
+    pool = {"name": "gpu", "nodes": "p5.48xlarge", "max": 3, "autoscaler": autoscaler}
+    (tmp_path / "pools.yaml").write_text(yaml.safe_dump({"pools": [pool]}))
+    with pytest.raises(FleetError) as caught:
+        load_fleet(str(tmp_path / "pools.yaml"))
+    (problem,) = caught.value.problems
+    assert problem.path.endswith(f"pools[0].{path}")
+    assert problem.code in ("node-pool", "fleet-object")
+    assert hint in problem.hint
