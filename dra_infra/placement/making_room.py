@@ -665,10 +665,11 @@ def _write_plan(
     choices = _count_choices(start, proposal, closed)
     moves = list(_write_moves(start, proposal, closed, choices))
     owners = [workload.owner for workload, _ in wanted for _ in range(workload.replicas or 0)]
-    arrivals = tuple(
+    arrivals = [
         Arrival(owner=owner, node=nodes[each.node].name, devices=_name_devices(each.devices))
         for owner, each in zip(owners, proposal.arrivals, strict=True)
-    )
+    ]
+    arrivals.sort(key=lambda each: (str(each.owner), each.node))
     keep_off = sorted(
         nodes[node].name
         for node in range(len(nodes))
@@ -683,7 +684,7 @@ def _write_plan(
         cordon=tuple(sorted(nodes[node].name for node in closed if not nodes[node].unschedulable)),
         moves=tuple(moves),
         keep_off=tuple(keep_off),
-        arrivals=arrivals,
+        arrivals=tuple(arrivals),
         cost=proposal.cost,
         is_cheapest=best.is_cheapest,
         doubts=tuple(_find_doubts(layout, proposal)),

@@ -16,6 +16,10 @@ _ROLLED_OUT: Final = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 _SCALED: Final = frozenset({"Deployment", "ReplicaSet", "StatefulSet"})
 
 
+OPEN: Final = "open the nodes"
+"""How the title of the step begins after which the wanted pods start."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
     """Commands that belong together.
@@ -73,6 +77,7 @@ def write_steps(made: MadeRoom, *, apply: str, replicas: int) -> Iterator[Step]:
         )
     for number, move in enumerate(plan.moves):
         yield _write_move(number, move, plan)
+        yield from _write_reopening(move, plan)
     yield from _finish(made, plan, _scale(made.wanted, replicas) if is_scaled else "", apply)
 
 
@@ -108,17 +113,28 @@ def _write_move(number: int, move: Move, plan: RoomPlan) -> Step:
     check = _kubectl("get", "pods", "-n", namespace, "-o", "wide")
     if owner.kind in _ROLLED_OUT:
         check = f"{_kubectl('rollout', 'status', f'{owner.kind.lower()}/{owner.name}', '-n', namespace, '--timeout=10m')} && {check}"
-    after = [_kubectl("cordon", *opened)] if opened else []
-    after += [_kubectl("uncordon", *move.cordon)] if move.cordon else []
     return Step(
         title=f"move {pod} of {owner} from {move.pod.node}",
         before=before,
         needs=needs,
         commands=tuple(commands),
-        check=" && ".join([check, *after]),
+        check=check,
         expect=f"a new pod of {owner} runs on {where}",
         move=number,
     )
+
+
+def _write_reopening(move: Move, plan: RoomPlan) -> Iterator[Step]:
+    """Yield the step that undoes what was closed or opened for one move alone."""
+    commands = [_kubectl("cordon", move.lands)] if move.lands in plan.cordon else []
+    commands += [_kubectl("uncordon", *move.cordon)] if move.cordon else []
+    if commands:
+        yield Step(
+            title="close and open nodes as they were before this move",
+            commands=tuple(commands),
+            check=_kubectl("get", "nodes", *plan.cordon),
+            expect="SchedulingDisabled for each",
+        )
 
 
 def _finish(made: MadeRoom, plan: RoomPlan, scale: str, apply: str) -> Iterator[Step]:
@@ -128,16 +144,19 @@ def _finish(made: MadeRoom, plan: RoomPlan, scale: str, apply: str) -> Iterator[
     commands += [_kubectl("uncordon", *plan.cordon)] if plan.cordon else []
     if scale:
         commands.append(scale)
-    what = f", and create {apply}" if apply else ""
-    check = _kubectl("get", "pods", "-n", namespace, "-o", "wide")
-    back = _kubectl("uncordon", *plan.keep_off) if plan.keep_off else ""
     yield Step(
-        title=f"open the nodes{what}",
+        title=f"{OPEN}{f', and create {apply}' if apply else ''}",
         commands=tuple(commands),
-        check=f"{check} && {back}" if back else check,
-        expect=f"{count_of(made.pods, 'pod')} of {made.wanted} on {join_words(nodes, most=5)}"
-        + (", before the other nodes are opened" if back else ""),
+        check=_kubectl("get", "pods", "-n", namespace, "-o", "wide"),
+        expect=f"{count_of(made.pods, 'pod')} of {made.wanted} on {join_words(nodes, most=5)}",
     )
+    if plan.keep_off:
+        yield Step(
+            title="open the nodes that were closed while the pods started",
+            commands=(_kubectl("uncordon", *plan.keep_off),),
+            check=_kubectl("get", "nodes"),
+            expect="no SchedulingDisabled but where there was one before",
+        )
 
 
 def _scale(ref: ObjectRef, replicas: int) -> str:

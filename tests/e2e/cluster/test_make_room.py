@@ -17,7 +17,7 @@ import yaml
 from dra_infra.answers.making_room import RoomAnswer
 from dra_infra.catalog import load_fleet
 from dra_infra.catalog.snapshots import Snapshot, snapshot_of
-from dra_infra.placement.room_commands import Step
+from dra_infra.placement.room_commands import OPEN, Step
 from tests.e2e.cluster.conftest import Run, namespace
 from tests.support.running_clusters import (
     HARDWARE,
@@ -95,9 +95,12 @@ class World:
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
 
-    def follow(self, answer: RoomAnswer) -> None:
-        """Run the steps of a plan, with the check behind each."""
+    def follow(self, answer: RoomAnswer, create: Callable[[], None]) -> None:
+        """Run the steps of a plan, with the check behind each. The wanted pods are created when the nodes are open, or at once."""
         plan = answer.made.plan
+        if not answer.steps:
+            create()
+        is_created = False
         for step in answer.steps:
             move = None if step.move is None else plan.moves[step.move]
             if step.before:
@@ -107,8 +110,10 @@ class World:
                 self.run(command)
             if move is not None:
                 self._check_move(step, move, plan.cordon, before)
-            if step is not answer.steps[-1]:
-                self.run(step.check)
+            if step.title.startswith(OPEN) and step.move is None and not is_created:
+                create()
+                is_created = True
+            self.run(step.check)
 
     def _check_move(self, step: Step, move: Any, closed: tuple[str, ...], before: set[str]) -> None:
         number = len(before) - move.pod.is_bare
@@ -240,16 +245,17 @@ def test_a_workload_runs_after_the_commands_of_its_plan(world: World, seed: int)
         verdict = answer.made.verdict
         assert verdict in ("fits-now", "moves", "never", "not-found"), answer.made.reasons
         print(f"{seed}: {verdict}, {len(answer.made.plan.moves) if answer.made.plan else 0} moves")
-        world.follow(answer)
-        before = {each["metadata"]["uid"] for each in world.pods()}
-        made.append(world.api.create(wanted))
-        number = len(before) + wanted["spec"]["parallelism"]
-        if verdict in ("fits-now", "moves"):
-            pods = world.settle(lambda pods: len(pods) == number and all(map(is_running, pods)))
-            new = sorted(each["spec"]["nodeName"] for each in pods if each["metadata"]["uid"] not in before)
-            assert len(new) == wanted["spec"]["parallelism"]
-        else:
-            world.settle(lambda pods: len(pods) == number and any(map(is_refused, pods)))
+        parallelism = wanted["spec"]["parallelism"]
+        number = len(world.pods())
+
+        def create() -> None:
+            made.append(world.api.create(wanted))
+            if verdict in ("fits-now", "moves"):
+                world.settle(lambda pods: len(pods) == number + parallelism and all(map(is_running, pods)))
+            else:
+                world.settle(lambda pods: len(pods) == number + parallelism and any(map(is_refused, pods)))
+
+        world.follow(answer, create)
     finally:
         world.clear(made)
 
@@ -271,9 +277,13 @@ def test_a_rack_is_freed_and_takes_a_job_over_all_of_its_nodes(
         snapshot = snapshot_of(yaml.safe_load_all((tmp_path / "cluster.yaml").read_text()))
         answer = ask_for_room(snapshot, "a rack of gb200")
         assert json.loads(asked.out)["plan"]["cordon"] == list(answer.made.plan.cordon)
-        world.follow(answer)
-        made += [world.api.create(each) for each in _with_images(answer.scene.manifests)]
-        pods = world.settle(lambda pods: len(pods) == 30 and all(map(is_running, pods)))
+
+        def create() -> None:
+            made.extend(world.api.create(each) for each in _with_images(answer.scene.manifests))
+            world.settle(lambda pods: len(pods) == 30 and all(map(is_running, pods)))
+
+        world.follow(answer, create)
+        pods = world.pods()
         nodes = {each["spec"]["nodeName"] for each in pods if each["metadata"]["namespace"] == "default"}
         assert nodes == {each.node for each in answer.made.plan.arrivals}
     finally:

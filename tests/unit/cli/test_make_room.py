@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from dra_infra.catalog import load_fleet
 from dra_infra.cli.app import app
 from tests.support.pages.documents import ROOT
-from tests.support.running_clusters import a_request, a_template, a_workload, small_claims
+from tests.support.running_clusters import a_request, a_running_pod, a_template, a_workload, small_claims
 
 PAGE = ROOT / "docs" / "make-room.md"
 
@@ -117,3 +117,20 @@ def test_an_object_with_an_error_is_not_placed(folder):
     assert done.exit_code == 2
     assert "✗ job/train is not placed, because an object that it needs has an error" in done.stdout
     assert "count-below-one" in done.stderr
+
+
+def test_a_rack_is_freed_for_the_job_of_an_example(folder):
+    """An NVLink group: its pods need one domain, and channels of a ComputeDomain that is not there yet."""
+    objects = [a_template("one", a_request()), a_workload("Deployment", "serve", "one", 2)]
+    for number, node in enumerate(("gb200-nvl72-00", "gb200-nvl72-23")):
+        objects += a_running_pod(f"serve-{number}", "one", node, ["gpu-0"], owner=("Deployment", "serve"))
+    racks = [*load_fleet("gb200-nvl72 x 2").to_manifests(), *objects]
+    (folder / "racks.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": racks}))
+    program = ROOT / "examples" / "14-nvl72-training"
+    done = run("job/pretrain", program, "--snapshot", "racks.json", "--json")
+    assert done.exit_code == 0, done.output
+    plan = json.loads(done.stdout)["plan"]
+    assert [each["pod"]["name"] for each in plan["moves"]] == ["serve-0"]
+    assert len(plan["arrivals"]) == 18
+    assert all(each["devices"][-1].endswith("/channel-0") for each in plan["arrivals"])
+    assert len(plan["keepOff"]) == 17

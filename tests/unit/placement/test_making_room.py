@@ -165,6 +165,15 @@ def test_a_pod_moves_so_that_another_one_can():
         ("two-1", "hgx-h100-1", "hgx-h100-2"),
         ("four-0", "hgx-h100-0", "hgx-h100-1"),
     ]
+    # The node that takes the second pod is closed before and opened for it alone.
+    assert [command for step in answer.steps for command in step.commands] == [
+        "kubectl cordon hgx-h100-0 hgx-h100-1",
+        "kubectl delete pod -n ml two-1",
+        "kubectl uncordon hgx-h100-1",
+        "kubectl delete pod -n ml four-0",
+        "kubectl cordon hgx-h100-1",
+        "kubectl uncordon hgx-h100-0 hgx-h100-1",
+    ]
     assert answer.made.plan.is_cheapest
 
 
@@ -229,8 +238,9 @@ def test_pods_that_need_one_nvlink_domain_get_one_and_are_kept_off_the_others():
     assert {each.node for each in plan.arrivals} == {f"gb200-nvl72-{number}" for number in range(18, 36)}
     # A first pod on the other rack would keep all others from this one.
     assert len(plan.keep_off) == 16
-    assert answer.steps[-1].commands[0].startswith("kubectl cordon gb200-nvl72-01 gb200-nvl72-02 ")
-    assert answer.steps[-1].check.endswith(f"kubectl uncordon {' '.join(plan.keep_off)}")
+    opening, reopening = answer.steps[-2:]
+    assert opening.commands[0].startswith("kubectl cordon gb200-nvl72-01 gb200-nvl72-02 ")
+    assert reopening.commands == (f"kubectl uncordon {' '.join(plan.keep_off)}",)
 
 
 def test_pods_move_one_after_the_other_where_a_budget_allows_one():
