@@ -15,14 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from dra_infra.program.pipe_reader import PipeReader
+
 _KEPT: Final = 2**18
 """Bytes of output that are kept: the last ones."""
 
 _PORT_LINE: Final = 64
 """Bytes in which a plugin names its port."""
-
-_ENDING: Final = 5.0
-"""Seconds in which a plugin and its output come to their end."""
 
 
 class _Output:
@@ -36,19 +35,23 @@ class _Output:
         self._process = process
         self._kept = bytearray()
         self._lock = threading.Lock()
-        self._readers: list[threading.Thread] = []
+        self._readers: list[PipeReader] = []
 
     def read(self, work: Callable[[IO[bytes]], None], pipe: IO[bytes] | None) -> None:
-        """Read *pipe* in a thread."""
-        reader = threading.Thread(target=work, args=(pipe,), daemon=True)
-        self._readers.append(reader)
-        reader.start()
+        """Read *pipe* in a thread. Where none can be started, the process is ended."""
+        assert pipe is not None  # noqa: S101  (it was asked for)
+        try:
+            self._readers.append(PipeReader(pipe, work))
+        except RuntimeError:
+            self.end()
+            for each in filter(None, (self._process.stdout, self._process.stderr)):
+                each.close()
+            raise
 
     def read_all(self, pipe: IO[bytes]) -> None:
         """Keep all that comes from *pipe*, to its end."""
-        with pipe:
-            while chunk := os.read(pipe.fileno(), 2**16):
-                self.keep(chunk)
+        while chunk := os.read(pipe.fileno(), 2**16):
+            self.keep(chunk)
 
     def keep(self, chunk: bytes) -> None:
         """Keep *chunk*."""
@@ -62,7 +65,7 @@ class _Output:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for reader in self._readers:
-            reader.join(_ENDING)
+            reader.wait_for_end()
         with self._lock:
             return self._kept.decode(errors="replace")
 

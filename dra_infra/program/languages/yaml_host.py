@@ -34,12 +34,12 @@ def run(project: Project, address: str, deadline: float) -> Ending:
     """
     host = find_host(project.runtime)
     folder = project.program if project.program.is_dir() else project.program.parent
+    request = _request_for(project, folder, address)
     process = PluginProcess([str(host), address], folder=folder, environment=environment_for(project))
     try:
         port = process.port(min(_STARTING, max(0.0, deadline - time.monotonic())))
     except PluginDiedError as error:
         return Ending(printed=str(error), error=f"{host.name} did not start")
-    request = _request_for(project, folder, address)
     ending = Ending(way=f"{host.name} ran the program")
     with grpc.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS) as channel:
         try:
@@ -80,7 +80,9 @@ def _request_for(project: Project, folder: Path, address: str) -> language_pb2.R
 
 
 def _plain(value: Any) -> Any:
-    """Return options as a Struct takes them: keys are texts."""
+    """Return options as a Struct takes them: keys are texts, and so is what JSON does not have, such as a date."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

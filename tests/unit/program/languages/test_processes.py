@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from dra_infra.program.languages.processes import PluginDiedError, PluginProcess
+from dra_infra.program.languages import processes
+from dra_infra.program.languages.processes import PluginDiedError, PluginProcess, run_to_end
 
 SECONDS = 60
 
@@ -75,3 +79,52 @@ def test_output_is_bounded(tmp_path: Path):
     printed = process.stop()
     assert len(printed) <= 2**18
     assert printed.endswith("end")
+
+
+def test_what_arrives_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    may_read = threading.Event()
+    original = processes._Output.read_all
+
+    def late(output: processes._Output, pipe) -> None:
+        assert may_read.wait(60)
+        original(output, pipe)
+
+    monkeypatch.setattr(processes._Output, "read_all", late)
+    # There is something to read, so no time is too long.
+    monkeypatch.setattr("dra_infra.program.pipe_reader._QUIET", 0.0)
+    monkeypatch.setattr(processes, "_ENDING", 0.0, raising=False)
+    threading.Timer(2.0, may_read.set).start()
+    command = [sys.executable, "-c", "import sys; sys.exit('all of it')"]
+    ended = run_to_end(command, folder=tmp_path, environment=os.environ, deadline=time.monotonic() + 600)
+
+    assert ended == (1, "all of it\n")
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_a_start_that_fails_leaves_neither_a_process_nor_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+):
+    started: list[subprocess.Popen[bytes]] = []
+    left = [threads]
+    start_process, start_thread = processes._start, threading.Thread.start
+
+    def watch(*arguments, **options) -> subprocess.Popen[bytes]:
+        started.append(start_process(*arguments, **options))
+        return started[-1]
+
+    def refuse(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start_thread(thread)
+
+    monkeypatch.setattr(processes, "_start", watch)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError):
+        start(tmp_path, "import time; time.sleep(600)")
+    (process,) = started
+    assert process.returncode
+    assert process.stdout
+    assert process.stdout.closed
+    assert process.stderr
+    assert process.stderr.closed
