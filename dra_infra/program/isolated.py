@@ -26,6 +26,7 @@ from dra_infra.output.secrets import secret_texts
 from dra_infra.program import confinement, home_folder, namespaces, python_start, sandbox, supervisor
 from dra_infra.program.confinement import ONLY_ITS_OWN, Allowance
 from dra_infra.program.languages.hosts import folders_of_language, without_loopback
+from dra_infra.program.languages.variables import find_module_cache
 from dra_infra.program.pipe_reader import PipeReader
 from dra_infra.program.program_json import (
     MAX_BYTES,
@@ -119,6 +120,7 @@ class RunningSynth:
             "network": allowance.network,
             "everything": allowance.everything,
             "environment": str(environment) if environment else None,
+            "modules_of_go": str(find_module_cache(os.environ)),
         }
         self._output = bytearray()
         self._answer = bytearray()
@@ -298,6 +300,8 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         everything=request["everything"],
     )
     runtime = find_runtime(root)
+    # The program has another home than the user, where Go would look for modules.
+    os.environ["GOMODCACHE"] = request["modules_of_go"]
     confined = confinement.enter(
         root,
         inside=inside,
@@ -305,6 +309,7 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         allowance=allowance,
         modules=[
             *(*python_start.added_folders(), *folders_of_language(runtime)),
+            *([Path(request["modules_of_go"])] if runtime == "go" else []),
             *([lent] if lent else []),
         ],
         # A host is reached by a socket.

@@ -172,11 +172,11 @@ def _without_python(environment: Mapping[str, str]) -> dict[str, str]:
 def _read_problems(error: grpc.RpcError, label: str) -> list[Problem]:
     """Return the problems that the provider reports, each at its property."""
     details = errors_pb2.InputPropertiesError()
-    for key, value in error.trailing_metadata() or ():
+    metadata: Any = error.trailing_metadata()
+    for key, value in metadata or ():
         if key == "grpc-status-details-bin":
-            status = status_pb2.Status.FromString(value)
-            for each in status.details:
-                each.Unpack(details)
+            for detail in status_pb2.Status.FromString(value).details:
+                detail.Unpack(details)
     problems = []
     for each in details.errors:
         path = f"{label}.{each.property_path}" if each.property_path else label

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -72,8 +71,6 @@ def _build(project: Project, folder: Path, binary: Path, deadline: float) -> End
         "GOFLAGS": "-mod=vendor" if has_vendor else "-mod=readonly",
         "CGO_ENABLED": "0",
     }
-    if "HOME" not in os.environ:
-        environment["GOCACHE"] = str(binary.parent / "cache")
     target = "." if project.program.is_dir() else project.program.name
     command = [go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", str(binary), target]
     status, printed = run_to_end(command, folder=folder, environment=environment, deadline=deadline)

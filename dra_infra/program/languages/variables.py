@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
 from dra_infra.program.project import Project
+
+
+def find_module_cache(environment: Mapping[str, str]) -> Path:
+    """Return the folder in which Go keeps modules (cmd/go, GOMODCACHE)."""
+    if named := environment.get("GOMODCACHE"):
+        return Path(named)
+    workspace = environment.get("GOPATH", "").split(os.pathsep)[0]
+    return Path(workspace or Path(environment.get("HOME") or "/", "go"), "pkg", "mod")
 
 
 def environment_for(project: Project) -> dict[str, str]:

@@ -1,6 +1,8 @@
 // A program in Go with the SDK that is generated from our schema, run by Pulumi's Automation API in the project of the current folder:
 //
 //	main preview|up NAMESPACE
+//
+// Where a monitor has started it, as an engine and dra-infra do, it is the platform in the namespace `space`.
 package main
 
 import (
@@ -82,6 +84,10 @@ func run(command, space string) error {
 }
 
 func main() {
+	if os.Getenv(pulumi.EnvMonitor) != "" {
+		pulumi.Run(platform("space"))
+		return
+	}
 	if err := run(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
