@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.attacks.conftest import Loot
 from tests.support.languages.commands import Team, copy_host
+from tools.node_packages import node_modules
 
 pytestmark = pytest.mark.e2e
 
@@ -145,3 +146,105 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except OSError:
         return b""
+
+
+# They say what they got in the error with which they end.
+IN_JAVASCRIPT = """
+const fs = require("fs"), net = require("net");
+const [secrets, files, targets, port, daemon] = JSON.parse(%s);
+const got = [];
+let seen = JSON.stringify(process.env);
+for (const file of ["/proc/1/environ", `/proc/${process.ppid}/environ`, ...files]) {
+    try { seen += fs.readFileSync(file, "utf-8"); } catch {}
+}
+got.push(...secrets.filter((each) => seen.includes(each)));
+for (const target of targets) {
+    try { fs.closeSync(fs.openSync(target, "a")); got.push(`the right to write ${target}`); } catch {}
+}
+const tries = [{ host: "127.0.0.1", port }, { path: daemon }, { host: "169.254.169.254", port: 80 }];
+const connected = tries.map((address) => new Promise((resolve) => {
+    const opened = net.connect({ ...address, timeout: 5000 });
+    opened.on("connect", () => { got.push("a connection"); opened.destroy(); resolve(); });
+    for (const event of ["error", "timeout"]) { opened.on(event, () => { opened.destroy(); resolve(); }); }
+}));
+Promise.all(connected).then(() => { throw new Error("it got: " + JSON.stringify(got)); });
+"""
+
+IN_GO = """
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	var told struct{ Secrets, Files, Targets, Addresses []string }
+	if err := json.Unmarshal([]byte(%s), &told); err != nil {
+		panic(err)
+	}
+	seen := strings.Join(os.Environ(), " ")
+	for _, file := range append(told.Files, "/proc/1/environ", fmt.Sprintf("/proc/%%d/environ", os.Getppid())) {
+		if text, err := os.ReadFile(file); err == nil {
+			seen += string(text)
+		}
+	}
+	got := []string{}
+	for _, secret := range told.Secrets {
+		if strings.Contains(seen, secret) {
+			got = append(got, secret)
+		}
+	}
+	for _, target := range told.Targets {
+		if file, err := os.OpenFile(target, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			file.Close()
+			got = append(got, "the right to write "+target)
+		}
+	}
+	for _, address := range told.Addresses {
+		kind, rest, _ := strings.Cut(address, " ")
+		if opened, err := net.DialTimeout(kind, rest, 5*time.Second); err == nil {
+			opened.Close()
+			got = append(got, "a connection")
+		}
+	}
+	panic(fmt.Sprint("it got: ", got))
+}
+"""
+
+
+@pytest.mark.parametrize("runtime", ["nodejs", "go"])
+def test_a_program_in_another_language_reads_secrets_writes_outside_and_opens_connections(
+    team: Team, loot: Loot, tmp_path: Path, listening: tuple[int, str], runtime: str
+) -> None:
+    home = Path(team.variables["HOME"])
+    secrets = [*SECRETS.values(), "planted-netrc", "planted-checkout"]
+    team.project.joinpath("netrc").symlink_to(home / ".netrc")
+    files = [str(home / ".netrc"), str(team.top / ".git" / "config"), "../.git/config", "netrc"]
+    targets = [str(tmp_path / "outside"), str(home / ".bashrc"), str(team.hosts / "pulumi-language-yaml")]
+    port, daemon = listening
+    team.write(Pulumi_yaml=f"name: app\nruntime: {runtime}\n")
+    allowed = []
+    if runtime == "nodejs":
+        packages = node_modules()
+        team.project.joinpath("node_modules").symlink_to(packages)
+        told = json.dumps(json.dumps([secrets, files, targets, port, daemon]))
+        team.write(**{"index.js": IN_JAVASCRIPT % told})
+        allowed = ["--allow", f"read:{packages}"]
+    else:
+        addresses = [f"tcp 127.0.0.1:{port}", f"unix {daemon}", "tcp 169.254.169.254:80"]
+        told = json.dumps({"secrets": secrets, "files": files, "targets": targets, "addresses": addresses})
+        module = "module example.com/app\n\ngo 1.24\n"
+        team.write(**{"main.go": IN_GO % json.dumps(told), "go.mod": module})
+    done = team.run("compile", ".", "--timeout", "300", *allowed, "--output", str(tmp_path / "head.json"))
+    answer = done.stdout + done.stderr
+    assert "it got: " in answer
+    loot.add_secrets("what the program says", answer, *secrets)
+    loot.add_if("the right to write" in answer, "the right to write outside")
+    loot.add_if("a connection" in answer, "a connection")
+    for target in targets[:2]:
+        loot.add_if(Path(target).exists(), f"a file at {target}")
