@@ -241,6 +241,9 @@ class _Controllers:
                 self._refuse(source, delivery.at, str(error))
             except ProblemsError as error:
                 self._refuse(source, delivery.at, "; ".join(each.message for each in error.problems[:3]))
+            except (OSError, ValueError, RecursionError) as error:
+                # A path or a name that no system takes.
+                self._refuse(source, delivery.at, f"it cannot be read: {str(error)[:200]}")
 
     def _expand(self, source: SourceObject, checkout: Checkout | None) -> Iterator[SourceObject]:
         addresses = [*generators_of_git(source.manifest)]
@@ -249,8 +252,8 @@ class _Controllers:
             made = list(
                 expand_application_set(source.manifest, checkout.top if checkout and is_own else None)
             )
-        except NotExpandedError as error:
-            self._refuse(source, "spec", str(error))
+        except (NotExpandedError, RecursionError) as error:
+            self._refuse(source, "spec", str(error)[:200])
             return
         for manifest in made:
             yield replace(source, manifest=manifest)
@@ -463,6 +466,8 @@ def _plain_files(root: Path, delivery: Delivery) -> list[Path]:
     Nothing has to be built then, and the files tell the line of each field.
     """
     name = next(each for each in FILES if (root / each).is_file())
+    if (root / name).is_symlink():
+        return []
     written = read_yaml(root / name)
     resources = written.get("resources")
     if delivery.overlay or not written.keys() <= {"apiVersion", "kind", "resources"}:

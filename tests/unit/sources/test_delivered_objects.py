@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from dra_infra.sources.delivered_objects import Checkout, Delivered, add_delivered, find_checkout
 from dra_infra.sources.files import SourceObject
@@ -264,6 +266,116 @@ def test_a_release_that_is_pinned_is_told_apart_from_the_files_here(top: Path):
 def test_without_a_repository_nothing_of_a_path_is_read(top: Path):
     delivered = add_delivered([SourceObject.of("-", app({"path": "plain"}))], lambda _: None)
     assert reasons(delivered) == ["paths of the repository are not read here"]
+
+
+WORDS = st.sampled_from(
+    [
+        "a",
+        ".",
+        "../..",
+        "\0",
+        "x" * 5000,
+        "$values/a",
+        "{{ .a }}",
+        "{{",
+        "-x",
+        "GitRepository",
+        "charts/x",
+        "plain",
+    ]
+)
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "path",
+                    "name",
+                    "kind",
+                    "values",
+                    "valuesObject",
+                    "helm",
+                    "kustomize",
+                    "directory",
+                    "chart",
+                    "spec",
+                    "ref",
+                    "patches",
+                    "replicas",
+                    "count",
+                    "generators",
+                    "list",
+                    "elements",
+                    "git",
+                    "directories",
+                    "template",
+                    "metadata",
+                    "destination",
+                    "sourceRef",
+                    "valuesFrom",
+                    "postBuild",
+                    "substitute",
+                    "substituteFrom",
+                    "namespace",
+                    "releaseName",
+                    "valueFiles",
+                    "parameters",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+SPECS = st.dictionaries(
+    st.sampled_from(
+        [
+            "source",
+            "sources",
+            "destination",
+            "generators",
+            "template",
+            "chart",
+            "path",
+            "sourceRef",
+            "postBuild",
+            "values",
+        ]
+    ),
+    DATA,
+)
+
+
+@given(
+    kind=st.sampled_from(["Application", "ApplicationSet", "HelmRelease", "Kustomization"]),
+    spec=SPECS | DATA,
+)
+@example(kind="Application", spec={"source": {"path": "\0"}})
+@example(kind="Application", spec={"source": {"path": "x" * 5000}})
+@example(
+    kind="Application", spec={"source": {"path": "charts/x", "helm": {"valueFiles": ["\0", "x" * 5000]}}}
+)
+@example(kind="Application", spec={"source": {"path": "charts/x", "helm": {"releaseName": "\0"}}})
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=60,
+)
+def test_no_object_of_a_stranger_ends_the_reading(top: Path, kind: str, spec: Any):
+    group = {"HelmRelease": "helm.toolkit.fluxcd.io", "Kustomization": "kustomize.toolkit.fluxcd.io"}
+    manifest = {
+        "apiVersion": f"{group.get(kind, 'argoproj.io')}/v1",
+        "kind": kind,
+        "metadata": {"name": "a"},
+        "spec": spec,
+    }
+    delivered = deliver(top, manifest)
+    for each in delivered.not_rendered:
+        assert each.to_problem().message
+        assert each.to_not_seen().name == "a"
 
 
 def test_the_repository_of_a_file_is_the_one_around_it(tmp_path: Path):
