@@ -20,9 +20,11 @@ from dra_infra.answers.settings import (
     set_prices,
     with_options,
 )
+from dra_infra.answers.upgrading import check_order, make_scenes
+from dra_infra.answers.upgrading import upgrade as compare_releases
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.catalog.workload_kinds import load_workload_kinds
-from dra_infra.errors import Problem, ProblemsError, ProgramError
+from dra_infra.errors import InvalidSpecError, Problem, ProblemsError, ProgramError
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import WorkloadKinds
 from dra_infra.placement.placement import Placement
@@ -361,7 +363,7 @@ def compare(
             None if made.base_failure else place_scene_within_limits(before, check(before)),
             place_scene_within_limits(after, checked),
         )
-    return review_placed(
+    result = review_placed(
         base,
         replace(head, problems=checked.problems),
         base_label=base_label,
@@ -373,6 +375,30 @@ def compare(
         changes=changes,
         made=replace(made, is_whole=is_whole, meant=meant),
     )
+    if made.base_failure:
+        return result
+    return _with_upgrade(result, base, head, fleet=fleet, running=running, kinds=kinds)
+
+
+def _with_upgrade(
+    result: Review,
+    base: Program,
+    head: Program,
+    *,
+    fleet: Fleet | None,
+    running: Running,
+    kinds: WorkloadKinds | None,
+) -> Review:
+    """Return the review with what another release changes for the objects of the base, where both sides name their release."""
+    older, newer = base.kubernetes, head.kubernetes
+    if older is None or newer is None or older == newer or not base.objects:
+        return result
+    try:
+        check_order(older, newer)
+    except InvalidSpecError as error:
+        return replace(result, notes=(*result.notes, error.problems[0].message))
+    scene = Scene.of(base, fleet=fleet, running=running, kinds=kinds)
+    return replace(result, upgrade=compare_releases(make_scenes(scene, newer, base.gates)))
 
 
 def _find_deployed(head: Program, changes: Sequence[Change], staying: Sequence[ProgramObject]) -> Deployed:

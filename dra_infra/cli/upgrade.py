@@ -17,10 +17,14 @@ from dra_infra.upgrades.reports import describe_upgrade, make_data, render_markd
 
 _FORMS: Final[Mapping[str, Callable[[Upgrade], str]]] = {
     "html": render_upgrade_page,
-    "json": lambda found: f"{json_text(make_report('upgrade', make_data(found)))}\n",
+    "json": lambda found: f"{json_text(_to_data(found))}\n",
     "markdown": render_markdown,
     "text": lambda found: text_of(describe_upgrade(found)),
 }
+
+
+def _to_data(found: Upgrade) -> dict[str, object]:
+    return make_report("upgrade", {**make_data(found), "provenance": found.provenance.to_json()})
 
 
 def run(

@@ -24,6 +24,8 @@ from dra_infra.review.engine_steps import EngineOnly, EngineSide
 from dra_infra.review.growth import GrowthChange
 from dra_infra.review.placements import WorkloadReview
 from dra_infra.review.reviews import Review
+from dra_infra.upgrades.differences import Difference
+from dra_infra.upgrades.reports import make_data
 
 _TOGETHER: Final = {"always": True, "depends-on-order": True, "never": False, "not-decided": None}
 """Value of `together`, which the first version of the report had, by the verdict on all workloads at once."""
@@ -55,6 +57,13 @@ def _cases(review: Review) -> Iterator[TestCase]:
         remark = f"{one_line(f'{danger} [{danger.code}]')}{hint}"
         group = "dangers" if danger.level == "danger" else "rollouts"
         yield TestCase(group=group, name=str(danger.who), remarks=[remark])
+    for each in _list_differences(review):
+        remark = one_line(f"{each.message} [{each.code}]")
+        yield TestCase(group="upgrade", name=each.where, remarks=[remark])
+
+
+def _list_differences(review: Review) -> tuple[Difference, ...]:
+    return review.upgrade.differences if review.upgrade is not None else ()
 
 
 def _case(group: str, name: str, found: list[Problem], *, remark: str = "") -> TestCase:
@@ -106,6 +115,14 @@ def _findings(review: Review) -> Iterator[Finding]:
             place=danger.place or places.get(danger.who),
             subject=str(danger.who),
         )
+    for each in _list_differences(review):
+        yield Finding(
+            code=each.code,
+            level="note" if each.level == "note" else "warning",
+            message=_message(f"{each.where}: {each.message}", each.hint),
+            place=each.place,
+            subject=each.where,
+        )
 
 
 def _message(told: str, hint: str) -> str:
@@ -138,6 +155,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "problems": to_data(review.problems),
         "dangers": [_danger(danger) for danger in review.dangers],
         "rollouts": [_danger(each) for each in review.rollouts],
+        "upgrade": make_data(review.upgrade) if review.upgrade is not None else None,
         "changes": [_change(change) for change in review.changes],
         "fleet": _fleet(review.after),
         "notPlaced": review.unplaced,

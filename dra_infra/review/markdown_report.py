@@ -20,6 +20,7 @@ from dra_infra.review.growth import CostRow
 from dra_infra.review.placements import RoomChange
 from dra_infra.review.reviews import Review
 from dra_infra.review.text_report import SIGNS
+from dra_infra.upgrades.reports import describe_title, list_in_markdown
 
 BUDGET: Final = 65_536
 """What GitHub takes in one comment. Counted in bytes here, which is never less than characters."""
@@ -76,6 +77,11 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
     page.add(f"{marker_of(review.project, review.stack)}\n{_headline(review)}")
     page.add_list("problems", [_problem(problem) for problem in review.mistakes])
     page.add_list("dangers", [_danger(danger) for danger in review.dangers], title="**Dangers**")
+    if review.upgrade is not None:
+        items = list(list_in_markdown(review.upgrade, with_notes=not brief))
+        title = f"{describe_title(review.upgrade)}: {review.upgrade.headline}"
+        page.add(f"**{markdown(title)}**")
+        page.add_list("differences", items)
     workloads, unchanged = fold_unchanged(review)
     page.add_list("rollouts", [_danger(each) for each in review.rollouts], title="**Rollouts**")
     page.add_table(

@@ -47,6 +47,7 @@ from dra_infra.review.placements import (
     find_unplaced,
     needs_devices,
 )
+from dra_infra.upgrades.differences import Upgrade
 
 Grade = Literal["failed", "danger", "undecided", "ok"]
 
@@ -94,6 +95,7 @@ class Review:
         rooms: Room that base and head leave on the fleet, per device class and MIG profile.
         rollouts: Rollouts that were played through on the fleet to their end: told, and no dangers; sorted.
         folder: Where relative places begin, seen from the top of the repository; empty for the top itself.
+        upgrade: What the release of the head changes for the objects of the base; None where the base names the same release, or none.
     """
 
     project: str
@@ -117,6 +119,7 @@ class Review:
     rollouts: tuple[Danger, ...] = ()
     growth: GrowthChange | None = None
     folder: str = ""
+    upgrade: Upgrade | None = None
 
     @property
     def fragmented(self) -> tuple[str, ...]:
@@ -144,8 +147,14 @@ class Review:
         """True for what *fail_on* names, or anything worse: the gate is closed then, and the command ends with 1."""
         if not self.is_base_known:
             return True
-        levels = (self.failed, self.undecided, bool(self.dangers), bool(self.changes))
+        is_dangerous = bool(self.dangers) or self.does_upgrade_break
+        levels = (self.failed, self.undecided, is_dangerous, bool(self.changes))
         return any(levels[: LEVELS.index(fail_on) + 1])
+
+    @property
+    def does_upgrade_break(self) -> bool:
+        """Whether the release of the head breaks something that the base has: it counts as a danger."""
+        return self.upgrade is not None and self.upgrade.grade == "failed"
 
     @property
     def undecided(self) -> bool:
@@ -161,7 +170,7 @@ class Review:
         """The review in one word."""
         if self.failed:
             return "failed"
-        if self.dangers and self.is_base_known:
+        if (self.dangers or self.does_upgrade_break) and self.is_base_known:
             return "danger"
         return "undecided" if self.undecided else "ok"
 
@@ -197,6 +206,8 @@ class Review:
             parts.append(count_of(warnings, "warning"))
         if self.dangers:
             parts.append(count_of(len(self.dangers), "danger"))
+        if self.upgrade is not None:
+            parts.append(f"with {self.upgrade.after.minor} {self.upgrade.headline}")
         return ", ".join(parts)
 
     @property

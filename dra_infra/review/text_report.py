@@ -24,6 +24,7 @@ from dra_infra.review.folding import EqualWorkloads, fold_unchanged, group_equal
 from dra_infra.review.growth import GrowthChange
 from dra_infra.review.placements import RoomChange, Trend
 from dra_infra.review.reviews import Grade, Review
+from dra_infra.upgrades.reports import describe_differences, describe_title
 
 SIGNS: Final[dict[Action, str]] = {
     "created": "+",
@@ -111,6 +112,10 @@ def _blocks(review: Review, *, brief: bool) -> Iterator[RenderableType]:
         yield ""
     for danger in told:
         yield from _danger(danger)
+    if review.upgrade is not None:
+        yield ""
+        yield _text(f"{describe_title(review.upgrade)}: {review.upgrade.headline}", "bold")
+        yield from (_text(line, "") for line in describe_differences(review.upgrade, with_notes=not brief))
     yield from _changes(review, brief=brief)
     yield from _places(review, brief=brief)
     # A terminal shows the end first: what has to be fixed stands there.

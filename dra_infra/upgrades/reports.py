@@ -8,7 +8,7 @@ from typing import Any, Final
 from dra_infra.output.escaping import markdown, markdown_code
 from dra_infra.output.report_data import to_data
 from dra_infra.output.wording import count_of, shorten
-from dra_infra.upgrades.differences import LEVELS, TITLES, Difference, Upgrade
+from dra_infra.upgrades.differences import LEVELS, TITLES, Difference, Level, Upgrade
 
 MARKS: Final = {"failed": "✗", "danger": "!", "ok": "✓"}
 """The sign that each grade starts with."""
@@ -46,29 +46,34 @@ def describe_upgrade(upgrade: Upgrade) -> Iterator[str]:
     yield from ("", upgrade.provenance.describe())
 
 
-def describe_differences(upgrade: Upgrade, *, indent: str = "") -> Iterator[str]:
-    """Yield the differences for a terminal, the worst first."""
+def describe_differences(upgrade: Upgrade, *, with_notes: bool = True) -> Iterator[str]:
+    """Yield the differences for a terminal, the worst first.
+
+    Args:
+        upgrade: The upgrade.
+        with_notes: Whether to list what is only good to know.
+    """
     older, newer = upgrade.before.minor, upgrade.after.minor
     for level in LEVELS:
         differences = upgrade.of_level(level)
-        if not differences:
+        if not differences or (level == "note" and not with_notes):
             continue
-        yield from ("", f"{indent}{TITLES[level]}")
+        yield from ("", TITLES[level])
         for each in differences[:MAX_DIFFERENCES]:
             place = f" ({each.place})" if each.place else ""
-            head = f"{indent}  {_short(each.where)}{place}: {_short(each.message)}"
+            head = f"  {_short(each.where)}{place}: {_short(each.message)}"
             if level == "note" and each.before and each.after:
                 yield f"{head}: {_short(each.before)} → {_short(each.after)} [{each.code}]"
             else:
                 yield f"{head} [{each.code}]"
                 if each.before:
-                    yield f"{indent}    {older}: {_short(each.before)}"
+                    yield f"    {older}: {_short(each.before)}"
                 if each.after:
-                    yield f"{indent}    {newer}: {_short(each.after)}"
+                    yield f"    {newer}: {_short(each.after)}"
             if each.hint:
-                yield f"{indent}    hint: {_short(each.hint)}"
+                yield f"    hint: {_short(each.hint)}"
         if (rest := len(differences) - MAX_DIFFERENCES) > 0:
-            yield f"{indent}  the JSON report has {count_of(rest, 'more difference')}"
+            yield f"  the JSON report has {count_of(rest, 'more difference')}"
 
 
 def render_markdown(upgrade: Upgrade) -> str:
@@ -78,7 +83,9 @@ def render_markdown(upgrade: Upgrade) -> str:
         "",
         markdown(describe_title(upgrade)),
     ]
-    lines += list_in_markdown(upgrade)
+    for level in LEVELS:
+        if items := _list_level(upgrade, level):
+            lines += ["", f"**{TITLES[level]}**", "", *(f"- {item}" for item in items)]
     number = 0
     for when, title in _WHEN.items():
         lines += ["", f"**{title}**", ""]
@@ -95,22 +102,23 @@ def render_markdown(upgrade: Upgrade) -> str:
     return "\n".join([*lines, "", f"<sub>{provenance}</sub>", ""])
 
 
-def list_in_markdown(upgrade: Upgrade, *, most: int = MAX_DIFFERENCES) -> Iterator[str]:
-    """Yield the differences as lists, one for each level.
+def list_in_markdown(upgrade: Upgrade, *, with_notes: bool = True) -> Iterator[str]:
+    """Yield the differences as items of one list, each with its level.
 
     Args:
         upgrade: The upgrade.
-        most: Differences of a level that are shown; the others are counted.
+        with_notes: Whether to list what is only good to know.
     """
     for level in LEVELS:
-        differences = upgrade.of_level(level)
-        if not differences:
-            continue
-        yield from ("", f"**{TITLES[level]}**", "")
-        for each in differences[:most]:
-            yield f"- {_in_markdown(each, upgrade)}"
-        if (rest := len(differences) - most) > 0:
-            yield f"- the JSON report has {count_of(rest, 'more difference')}"
+        if level != "note" or with_notes:
+            yield from (f"{TITLES[level]}: {item}" for item in _list_level(upgrade, level))
+
+
+def _list_level(upgrade: Upgrade, level: Level) -> list[str]:
+    differences = upgrade.of_level(level)
+    items = [_in_markdown(each, upgrade) for each in differences[:MAX_DIFFERENCES]]
+    rest = len(differences) - MAX_DIFFERENCES
+    return [*items, f"the JSON report has {count_of(rest, 'more difference')}"] if rest > 0 else items
 
 
 def _in_markdown(each: Difference, upgrade: Upgrade) -> str:
@@ -127,7 +135,7 @@ def _in_markdown(each: Difference, upgrade: Upgrade) -> str:
 
 
 def make_data(upgrade: Upgrade) -> dict[str, Any]:
-    """Return the upgrade as JSON data, without the name of a schema; every key is always there."""
+    """Return the upgrade as JSON data, without the name of a schema and the provenance; every key is always there."""
     return {
         "subject": upgrade.subject,
         "from": upgrade.before.minor,
@@ -139,7 +147,6 @@ def make_data(upgrade: Upgrade) -> dict[str, Any]:
         "steps": [to_data(each) for each in upgrade.steps],
         "compared": [to_data(each) for each in upgrade.compared],
         "notCompared": [to_data(each) for each in upgrade.not_compared],
-        "provenance": upgrade.provenance.to_json(),
     }
 
 

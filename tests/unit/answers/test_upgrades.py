@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from dra_infra.answers.reviewing import compare as review_sides
 from dra_infra.answers.scene import Scene
 from dra_infra.answers.upgrading import check_order, make_scenes, read_upgrade, upgrade
 from dra_infra.catalog import load_fleet
@@ -18,8 +21,11 @@ from dra_infra.errors import InvalidSpecError
 from dra_infra.kubernetes.api import SUPPORTED_MINORS
 from dra_infra.placement.running import Running
 from dra_infra.program_objects import ProgramRelease
+from dra_infra.review import Review, render_html, render_json, render_junit, render_sarif, render_text
+from dra_infra.review import render_markdown as render_review
 from dra_infra.upgrades.differences import Difference, Upgrade
 from dra_infra.upgrades.reports import describe_upgrade, render_markdown
+from tests.support.review.json_schema import find_violations
 from tests.unit.answers.objects import FLEET, a_class, a_pod, a_program, a_template
 
 CLASS = "gpu.example.com"
@@ -362,3 +368,37 @@ def test_text_and_markdown_have_every_difference_and_what_was_not_compared() -> 
         assert each.code in page
     assert "Not compared, so nothing is said about it" in text
     assert "1. " in text
+
+
+def reviewed(older: str, newer: str, *manifests: dict[str, Any]) -> Review:
+    base, head = (a_program(*manifests, kubernetes=minor) for minor in (older, newer))
+    return review_sides(base, head, base_label="main", fleet=load_fleet(FLEET))
+
+
+def test_a_review_of_another_release_has_a_section_on_the_upgrade() -> None:
+    claim = a_claim(capacity={"requests": {"memory": "10Gi"}})
+    found = reviewed("1.34", "1.37", claim)
+    assert found.upgrade is not None
+    assert found.grade == "danger"
+    assert not found.is_blocked("problem")
+    assert found.is_blocked("danger")
+    assert "with 1.37 1 thing breaks" in found.findings
+    data = json.loads(render_json(found))
+    assert data["upgrade"]["verdict"] == "breaks"
+    schema = json.loads((files("dra_infra.review") / "schemas/review-v1.json").read_text(encoding="utf-8"))
+    assert list(find_violations(data, schema, closed=True)) == []
+    for render in (render_text, render_html, render_review, render_sarif, render_junit):
+        assert "upgrade-apply-refused" in render(found)
+    assert "upgrade-gate" not in render_text(found, brief=True)
+
+
+def test_a_review_of_the_same_release_has_no_such_section() -> None:
+    found = reviewed("1.37", "1.37", a_template())
+    assert found.upgrade is None
+    assert json.loads(render_json(found))["upgrade"] is None
+
+
+def test_a_review_of_an_older_release_says_that_nothing_was_compared() -> None:
+    found = reviewed("1.37", "1.36", a_template())
+    assert found.upgrade is None
+    assert any("downgrades are not compared" in note for note in found.notes)
