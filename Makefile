@@ -16,7 +16,7 @@ HOST ?= stand-in
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 TEST_WORKERS ?= $(E2E_WORKERS)
 
-.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat mcp-evaluation protos clean
+.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas upstream tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat mcp-evaluation protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ core-schemas: $(STAMP) ## Rewrite what is kept of the fields of Kubernetes' own 
 golden-costs: $(STAMP) ## Rewrite the recorded CEL costs from what Kubernetes' packages say (needs: make tools)
 	@DRA_INFRA_UPDATE_GOLDEN=1 $(BIN)/pytest -q -n0 -m e2e tests/e2e/judges/test_cost_table.py
 	@git status --short -- tests/unit/kubernetes/cel/golden
+
+upstream: $(STAMP) ## Print what changed in the upstream sources of ported modules: FROM=v1.36.4 TO=v1.37.1 (needs Go; builds nothing)
+	@$(BIN)/python -m tools.upstream "$(FROM)" "$(TO)" $(if $(MODULE),--module "$(MODULE)") $(if $(NAMES),--names)
 
 tools: $(STAMP) ## Build the pinned real binaries into the per-user cache, once (needs Go, and Node.js with npm; about 28 minutes)
 	@$(BIN)/python -m tools.build
