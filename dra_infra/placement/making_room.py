@@ -26,6 +26,8 @@ RoomVerdict: TypeAlias = Literal["fits-now", "moves", "never", "not-found", "not
 
 _MOST_STEPS: Final = 4_000
 """Places for pods that are tried after the first proposal; with more, a cheaper plan is not excluded."""
+_MOST_LOOKS: Final = 400_000
+"""Nodes that are looked at for single pods meanwhile."""
 _MOST_PODS: Final = 500
 """Wanted pods for which moves are looked for."""
 _DEEPEST: Final = 300
@@ -427,6 +429,8 @@ class _Search:
         self._is_late = is_late
         self._best = best
         self._steps = 0
+        self._looks = 0
+        self._is_exploring = False
         self._seen: set[object] = set()
         self._is_hopeless = False
 
@@ -441,14 +445,18 @@ class _Search:
         landed: list[Landed] = []
         taken: list[int] = []
         cost = NOTHING
+        known: dict[PodPlan, dict[int, list[Option]]] = {}
         for plan in dict.fromkeys(self._plans):
-            options = [*self._options(plan, self._domain.nodes)]
+            known[plan] = {node: [*self._options(plan, [node])] for node in self._domain.nodes}
+            options = [option for found in known[plan].values() for option in found]
             if not options and not self._best.is_cut:
                 self._is_hopeless = True
                 return
             self._best.bounds.append(self._bound(plan, options))
         for plan in self._plans:
-            option = min(self._options(plan, self._domain.nodes), default=None)
+            if not layout.is_apart:
+                known[plan] = {node: [*self._options(plan, [node])] for node in self._domain.nodes}
+            option = min((option for found in known[plan].values() for option in found), default=None)
             if option is None:
                 break
             extra, _, _, node, chosen = option
@@ -459,6 +467,8 @@ class _Search:
             if placed is None:
                 break
             landed.append(placed)
+            for each, found in known.items():
+                found[node] = [*self._options(each, [node])]
         if len(landed) == len(self._plans):
             self._land_greedily(taken, landed, cost)
         self._undo(landed, taken)
@@ -473,6 +483,7 @@ class _Search:
         if len(self._plans) > _DEEPEST:
             best.is_cut = f"it needs room for {len(self._plans)} pods at once"
             return
+        self._is_exploring = True
         self._go_on([(plan, None) for plan in self._plans], NOTHING, [], {})
 
     def _bound(self, plan: PodPlan, options: Sequence[Option]) -> Cost:
@@ -494,7 +505,8 @@ class _Search:
         for node in nodes:
             if node == avoid:
                 continue
-            if self._is_late():
+            self._looks += 1
+            if self._is_late() or (self._is_exploring and self._looks > _MOST_LOOKS):
                 self._best.is_cut = LATE
                 return
             found = layout.find_sets([plan], node)

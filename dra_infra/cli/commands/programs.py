@@ -269,7 +269,7 @@ def upgrade() -> None:
 @options.stack
 @options.config
 @options.provider
-@options.seconds(20.0, "How long the program may run, and then the search; the best plan by then is printed.")
+@options.seconds(60.0, "How long the program may run, and then the search; the best plan by then is printed.")
 @options.kinds
 @click.option(
     "--bare-pods", is_flag=True, help="Also evict pods without a controller, which nobody makes anew."
