@@ -290,7 +290,7 @@ def shortened(value: object) -> str:
 
 
 directory = click.argument(
-    "directory", type=FILE, default=Path(), help="Folder of a Pulumi project in Python; else this one."
+    "directory", type=FILE, default=Path(), help="Folder of a Pulumi project; else this one."
 )
 stack = click.option(
     "--stack", "-s", metavar="NAME", help="Stack whose configuration is read; else the only one, else dev."
@@ -377,7 +377,7 @@ reviewed_path = click.argument(
     "path",
     type=FILE,
     default=Path(),
-    help="A Pulumi project in Python, a folder or file of manifests, or the folder of a chart or kustomization; else this folder.",
+    help="A Pulumi project, a folder or file of manifests, or the folder of a chart or kustomization; else this folder.",
 )
 source_kind = click.option(
     "--source",

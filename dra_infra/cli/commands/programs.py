@@ -123,7 +123,7 @@ def _numbers(
     "path",
     type=options.FILE,
     default=Path(),
-    help="Folder of a Pulumi project in Python, or manifests; else this folder.",
+    help="Folder of a Pulumi project, or manifests; else this folder.",
 )
 @options.fleet
 @options.prices
@@ -311,7 +311,7 @@ def make_room() -> None:
     "path",
     type=options.FILE,
     required=False,
-    help="A Pulumi project in Python, or a folder or file of manifests.",
+    help="A Pulumi project, or a folder or file of manifests.",
 )
 @click.option(
     "--namespace",
