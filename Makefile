@@ -16,7 +16,7 @@ HOST ?= stand-in
 E2E_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 TEST_WORKERS ?= $(E2E_WORKERS)
 
-.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas upstream tools cluster image e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat mcp-evaluation protos clean
+.PHONY: help venv demo test explore check format lint typecheck layers house workflows advisories release-check docs-version golden golden-costs core-schemas upstream tools cluster image image-cli e2e e2e-node e2e-gpu soak parity parity-mutants docs bench compat mcp-evaluation protos clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -96,6 +96,9 @@ cluster: $(STAMP) ## Run a control plane on loopback until Ctrl-C (needs: make t
 
 image: $(STAMP) ## Build the image of the node plugin, without a registry (needs apt); IMAGE=file copies the archive there
 	@$(BIN)/python -m tools.image $(if $(IMAGE),--output $(IMAGE))
+
+image-cli: $(STAMP) ## Build the image of the command for jobs of a CI, as `make image` does (needs apt); IMAGE=file copies the archive there
+	@$(BIN)/python -m tools.image --cli $(if $(IMAGE),--output $(IMAGE))
 
 e2e: $(STAMP) ## Real engine, API server and scheduler (needs: make tools); PROVIDER=vendor and HOST=vendor use an installed provider and Python host
 	@DRA_INFRA_PROVIDER=$(PROVIDER) DRA_INFRA_HOST=$(HOST) $(BIN)/pytest -n $(E2E_WORKERS) --dist worksteal -m e2e tests/e2e --ignore tests/e2e/node

@@ -1,4 +1,4 @@
-"""Build the image of the node plugin: ``python -m tools.image`` or ``make image``."""
+"""Build the image of the node plugin, or that of the command: ``python -m tools.image`` or ``make image``, ``make image-cli``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.errors import ToolError
-from tools.image.plugin_image import build
+from tools.image.plugin_image import COMMAND, PLUGIN, build
 
 
 def _check(output: Path | None) -> None:
@@ -33,10 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m tools.image", description="Build the image of the node plugin."
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="copy the archive to FILE")
+    parser.add_argument("--cli", action="store_true", help="build the image of the command dra-infra")
     options = parser.parse_args(arguments)
+    kind = COMMAND if options.cli else PLUGIN
     try:
         _check(options.output)
-        built = build()
+        built = build(kind)
         archive = _copied(built.archive, options.output) if options.output else built.archive
     except ToolError as error:
         print(f"make image: {error}", file=sys.stderr)
@@ -44,12 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{built.name}: {archive} ({archive.stat().st_size / 1e6:.0f} MB{'' if built.is_fresh else ', as built before'})"
     )
-    print(f"on each node: ctr --namespace k8s.io images import {archive.name}")
-    registry = "YOUR-REGISTRY/dra-infra-plugin"
+    if kind is PLUGIN:
+        print(f"on each node: ctr --namespace k8s.io images import {archive.name}")
+    registry = f"YOUR-REGISTRY/{kind.command}"
     print(
         f"for a registry: skopeo copy --preserve-digests oci-archive:{archive.name} docker://{registry}:{built.name.rpartition(':')[2]}"
     )
-    print(f'and in the program: image="{registry}@{built.digest}"')
+    if kind is PLUGIN:
+        print(f'and in the program: image="{registry}@{built.digest}"')
+    else:
+        print(f'and in a job: docker run --rm -v "$PWD:/work" -w /work {registry}@{built.digest} validate .')
     return 0
 
 

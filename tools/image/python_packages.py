@@ -1,4 +1,4 @@
-"""The Python packages of the image: our wheel, and what it runs with, by hash and for the image's Python."""
+"""The Python packages of an image: our wheel, and what it runs with, by hash and for the image's Python."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tools.image import import_closure
 
 ROOT: Final = Path(__file__).parent.parent.parent
 REQUIREMENTS: Final = ROOT / "requirements" / "plugin.txt"
+COMMAND_REQUIREMENTS: Final = ROOT / "requirements" / "run.txt"
 
 FORBIDDEN: Final = ("pulumi", "pulumi_kubernetes", "cel_expr_python", "click", "jinja2", "requests", "rich")
 """Packages that authoring needs and no plugin: what is in the image can be attacked on every node."""
@@ -38,9 +39,15 @@ from {module} import {function}
 sys.exit({function}())
 """
 
+_COMMAND_STARTER: Final = """#!/usr/bin/python3 -I
+from dra_infra.cli.process import main
+
+main()
+"""
+
 
 def install(folder: Path, python: str) -> None:
-    """Put the requirements and our wheel into *folder*.
+    """Put the requirements of the node plugin and what it needs of our wheel into *folder*.
 
     Args:
         folder: Such as `usr/local/lib/python3.11/dist-packages` of the image.
@@ -49,7 +56,26 @@ def install(folder: Path, python: str) -> None:
     Raises:
         ToolError: Where a wheel cannot be had, or something is in it that has no business there.
     """
-    _uv(folder, python, ["--require-hashes", "--requirement", str(REQUIREMENTS)])
+    _install(folder, python, REQUIREMENTS)
+    keep_imported(folder)
+    if present := [name for name in FORBIDDEN if (folder / name).exists()]:
+        raise ToolError(
+            f"{', '.join(present)} would be in the image",
+            hint="look what asks for it in requirements/plugin.txt",
+        )
+
+
+def install_command(folder: Path, python: str) -> None:
+    """Put the requirements of the command `dra-infra` and all of our wheel into *folder*; the arguments are those of `install`.
+
+    Raises:
+        ToolError: Where a wheel cannot be had.
+    """
+    _install(folder, python, COMMAND_REQUIREMENTS)
+
+
+def _install(folder: Path, python: str, requirements: Path) -> None:
+    _uv(folder, python, ["--require-hashes", "--requirement", str(requirements)])
     with tempfile.TemporaryDirectory() as built:
         wheel = build_wheel(Path(built))
         _uv(folder, python, [str(wheel)])
@@ -63,14 +89,8 @@ def install(folder: Path, python: str) -> None:
         *folder.glob(".lock"),
     ]:
         path.unlink()
-    keep_imported(folder)
     if (folder / "bin").is_dir():
         (folder / "bin").rmdir()
-    if present := [name for name in FORBIDDEN if (folder / name).exists()]:
-        raise ToolError(
-            f"{', '.join(present)} would be in the image",
-            hint="look what asks for it in requirements/plugin.txt",
-        )
 
 
 def keep_imported(folder: Path) -> None:
@@ -115,14 +135,19 @@ def starters(folder: Path) -> dict[str, str]:
     return commands
 
 
+def command_starter(_folder: Path) -> dict[str, str]:
+    """Return the command `dra-infra`. It keeps docstrings, which are its help."""
+    return {"dra-infra": _COMMAND_STARTER}
+
+
 def versions(folder: Path) -> list[tuple[str, str]]:
     """Name and version of every package in *folder*, sorted."""
     found = (path.name.removesuffix(".dist-info").split("-") for path in folder.glob("*.dist-info"))
     return sorted((name, version) for name, version in found)
 
 
-def compile_all(root: Path, python: str) -> None:
-    """Compile every module by the image's own Python.
+def compile_all(root: Path, python: str, *, is_optimized: bool = True) -> None:
+    """Compile every module by the image's own Python; *is_optimized* leaves out docstrings and asserts.
 
     Start-up counts, and nothing can be written where the image runs. The compiled files name no time and are not
     compared with their source, which cannot change either.
@@ -138,7 +163,8 @@ def compile_all(root: Path, python: str) -> None:
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
     }
-    _run([*command, "-s", "-S", "-B", "-OO", *options, *folders], environment)
+    optimization = ["-OO"] if is_optimized else []
+    _run([*command, "-s", "-S", "-B", *optimization, *options, *folders], environment)
 
 
 def _uv(folder: Path, python: str, what: Sequence[str]) -> None:

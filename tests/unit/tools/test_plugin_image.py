@@ -192,12 +192,32 @@ def test_only_commands_of_the_plugin_are_in_the_image(tmp_path: Path):
 
 
 def test_archives_of_days_ago_are_deleted_and_those_of_today_are_not(tmp_path: Path):
-    for name, days in (("old", 3), ("new", 1)):
+    old, new = "0" * 16, "f" * 16
+    for name, days in ((old, 3), (new, 1)):
         for path in (tmp_path / f"dra-infra-plugin-{name}.tar", tmp_path / f".unfinished-{name}"):
             path.mkdir() if path.name.startswith(".") else path.touch()
             os.utime(path, (time.time() - days * 24 * 3600,) * 2)
+    command = tmp_path / f"dra-infra-{old}.tar"
+    command.touch()
+    os.utime(command, (0, 0))
     plugin_image._forget_old(tmp_path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == [".unfinished-new", "dra-infra-plugin-new.tar"]
+    # That of the other image is deleted when this one is built.
+    left = {f".unfinished-{new}", f"dra-infra-plugin-{new}.tar"}
+    assert {each.name for each in tmp_path.iterdir()} == {*left, command.name}
+    plugin_image._forget_old(tmp_path, plugin_image.COMMAND)
+    assert {each.name for each in tmp_path.iterdir()} == left
+
+
+def test_the_images_have_names_and_requirements_of_their_own():
+    assert plugin_image.image_name() == "localhost/dra-infra-plugin:0.1.0"
+    assert plugin_image.image_name(plugin_image.COMMAND) == "localhost/dra-infra:0.1.0"
+    hashed = {
+        kind.command: set(plugin_image._sources(kind)) for kind in (plugin_image.PLUGIN, plugin_image.COMMAND)
+    }
+    assert hashed["dra-infra"] ^ hashed["dra-infra-plugin"] == {
+        "requirements/run.txt",
+        "requirements/plugin.txt",
+    }
 
 
 @pytest.fixture(scope="module")
