@@ -21,6 +21,7 @@ from dra_infra.cutover.sides import AWAY, LABEL, Sides, all_on_plugin
 from dra_infra.cutover.steps import Step
 from dra_infra.documents.yaml import write_manifests
 from dra_infra.fleet import Fleet
+from dra_infra.kubernetes.api.patches import COMPARED_PATCHES
 from dra_infra.target import ClusterTarget
 from tests.support.migration.plans import (
     OLD_KEY,
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.e2e
 
 POD, NODE, DEPLOYMENT, QUOTA = "v1/Pod", "v1/Node", "apps/v1/Deployment", "v1/ResourceQuota"
 SLICE = "resource.k8s.io/v1/ResourceSlice"
-RELEASE = ClusterTarget(kubernetes="1.37").releases[0]
+RELEASE = ClusterTarget(kubernetes=COMPARED_PATCHES["1.37"]).releases[0]
 OBJECTS = [quota(64), deployment("chat", 2, 4), deployment("train", 2, 4)]
 """Two workloads that fill four nodes of four GPUs."""
 

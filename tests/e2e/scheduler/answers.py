@@ -11,6 +11,7 @@ from dra_infra.catalog.fleet_files import gather_fleet
 from dra_infra.catalog.snapshots import Snapshot
 from dra_infra.fleet import Fleet
 from dra_infra.kubernetes.api import AllocationResult, Node, Release, ResourceClaim
+from dra_infra.kubernetes.api.patches import COMPARED_PATCHES
 from dra_infra.kubernetes.scheduler import EXTENDED_CLAIM_ENTRY, ServedResources, node_amounts, pod_requests
 from dra_infra.kubernetes.scheduler.allocator import Allocated, AllocatedState, Allocator, Outcome
 from dra_infra.placement.placement import WorkloadPlacement
@@ -31,7 +32,7 @@ Devices = list[tuple[str, str, str, str, str]]
 
 def release_of(minor: str) -> Release:
     """A minor with its default gates."""
-    (release,) = ClusterTarget(kubernetes=minor).releases
+    (release,) = ClusterTarget(kubernetes=COMPARED_PATCHES[minor]).releases
     return release
 
 

@@ -1,0 +1,1 @@
+../../judges-1.37/allocator-judge/main.go
