@@ -34,7 +34,7 @@ ON_FLEET = (
 )
 OBJECTS = f"{KUBERNETES}, NVIDIA DRA driver 25.8, by dra-infra {__version__}"
 CLUSTER = (
-    f"checked for Kubernetes 1.36 (rules of 1.36.5), which the API server reports as v1.36.2, gate {GATE}=false, "
+    f"checked for Kubernetes 1.36.2 (rules of 1.36.4), which the API server reports as v1.36.2, gate {GATE}=false, "
     f"by dra-infra {__version__}"
 )
 
