@@ -300,8 +300,9 @@ def _run(request: Mapping[str, Any], descriptor: int, held: tuple[str, ...]) -> 
         everything=request["everything"],
     )
     runtime = find_runtime(root)
-    # The program has another home than the user, where Go would look for modules.
-    os.environ["GOMODCACHE"] = request["modules_of_go"]
+    if runtime == "go":
+        # The program has another home than the user, where Go would look for modules.
+        os.environ["GOMODCACHE"] = request["modules_of_go"]
     confined = confinement.enter(
         root,
         inside=inside,
