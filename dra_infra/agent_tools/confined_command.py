@@ -89,7 +89,14 @@ class RunningCommand:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=folder,
-            env={"PATH": os.defpath, "HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8"},
+            env={
+                "PATH": os.defpath,
+                "HOME": str(home),
+                "TMPDIR": str(home),
+                "LC_ALL": "C.UTF-8",
+                # Each thread of the solver would reserve a heap of its own, and address space is bounded.
+                "MALLOC_ARENA_MAX": "2",
+            },
             # A group of its own, which ends as a whole.
             start_new_session=True,
         )
