@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "upgrades.md"
 FOLDER = ROOT / "tests" / "contract" / "pages" / "upgrades"
 ASKED = ["team.yaml", "--from", "1.34", "--to", "1.37", "--fleet", "hgx-h100 x 2"]
 _BLOCK = re.compile(
-    r"(?<=<!-- made by: tests/contract/test_upgrades_page\.py -->\n```text\n).*?(?=^```$)",
+    r"(?<=<!-- made by: tests/contract/test_upgrades_page\.py -->\n```\n).*?(?=^```$)",
     re.DOTALL | re.MULTILINE,
 )
 
