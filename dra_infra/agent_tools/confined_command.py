@@ -22,6 +22,7 @@ from typing import Any, Final
 import click
 
 from dra_infra.cli.app import app
+from dra_infra.cli.failures import PROBLEMS
 from dra_infra.cli.printing import problems_as_data
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.program import confinement, python_start, sandbox
@@ -202,9 +203,13 @@ def _run(words: Sequence[str]) -> Mapping[str, Any]:
         message = f"the report has more than {MOST_OUTPUT >> 20} MiB"
         problems.append(Problem(path="call", code="call-too-large", message=message, hint=_SMALLER))
         text = ""
+    report = json.loads(text) if text else None
+    if report is not None and report["schema"] == PROBLEMS:
+        # The problems are in the answer already, and agents know no schema for this one.
+        report = None
     return {
         "exit": code,
-        "report": json.loads(text) if text else None,
+        "report": report,
         "problems": problems_as_data(problems),
         "notes": notes.getvalue()[:_MOST_NOTES],
     }

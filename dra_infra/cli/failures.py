@@ -17,6 +17,9 @@ from dra_infra.output.report_data import make_report
 if TYPE_CHECKING:
     from pathlib import Path
 
+PROBLEMS: Final = "dra-infra.problems/v1"
+"""Schema of what is written in place of a report."""
+
 _PLANNED: Final = f"{__name__}.planned"
 
 
