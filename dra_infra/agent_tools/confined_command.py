@@ -27,6 +27,9 @@ from dra_infra.cli.printing import problems_as_data
 from dra_infra.errors import Problem, ProblemsError, ProgramError
 from dra_infra.program import confinement, python_start, sandbox
 
+if sys.platform != "win32":
+    import resource
+
 LONGEST: Final = 60.0
 """Seconds that a call may ask for, and that one without a time has."""
 
@@ -169,8 +172,6 @@ def main() -> None:
 
 def _limit() -> None:
     if sys.platform != "win32":
-        import resource
-
         bounds = {
             resource.RLIMIT_AS: _MOST_MEMORY,
             resource.RLIMIT_CORE: 0,

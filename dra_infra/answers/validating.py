@@ -196,17 +196,17 @@ def _add_delivered(
 ) -> tuple[list[SourceObject], list[Problem]]:
     """Return the objects with those that GitOps controllers make of them, and the problems without those of what is rendered."""
     # Few inputs have such objects, and this loads what renders charts.
-    from dra_infra.sources.delivered_objects import Checkout, add_delivered, find_checkout
+    from dra_infra.sources import delivered_objects
 
-    checkouts: dict[str, Checkout] = {}
+    checkouts: dict[str, delivered_objects.Checkout] = {}
 
-    def checkout_of(file: str) -> Checkout:
+    def checkout_of(file: str) -> delivered_objects.Checkout:
         folder = os.path.dirname(file)  # noqa: PTH120  (`-` is a file too)
         if folder not in checkouts:
-            checkouts[folder] = find_checkout(Path(folder))
+            checkouts[folder] = delivered_objects.find_checkout(Path(folder))
         return checkouts[folder]
 
-    delivered = add_delivered(sources, checkout_of, target=target)
+    delivered = delivered_objects.add_delivered(sources, checkout_of, target=target)
     kept = [each for each in problems if not (each.place and delivered.covers(each.place.file))]
     return delivered.sources, kept + [each.to_problem() for each in delivered.not_rendered]
 

@@ -82,27 +82,8 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
         title = f"{describe_title(review.upgrade)}: {review.upgrade.headline}"
         page.add(f"**{markdown(title)}**")
         page.add_list("differences", items)
-    workloads, unchanged = fold_unchanged(review)
-    page.add_list("rollouts", [_danger(each) for each in review.rollouts], title="**Rollouts**")
-    page.add_table(
-        "workloads",
-        "| | Workload | Placement |\n|---|---|---|",
-        [_workloads(group, brief=brief) for group in group_equal(workloads)],
-    )
-    if told := list(describe_all_at_once(review.joint, review.joint_at_most)):
-        first, *rest = told
-        title = f"**{markdown(_short(first))}**"
-        if rest:
-            page.add_list("orders", [markdown(_short(line.strip())) for line in rest], title=title)
-        else:
-            page.add(title)
-    if review.growth is not None:
-        page.add(f"**Node pools:** {markdown(_short(str(review.growth)))}")
-        page.add_table(
-            "rows of costs",
-            f"| | Devices | {markdown(review.growth.unit)} | Change |\n|---|--:|--:|--:|",
-            [_costs(row) for row in review.growth.shown],
-        )
+    _, unchanged = fold_unchanged(review)
+    _add_placement(page, review, brief=brief)
     if brief:
         page.add_list("objects", [_title(change) for change in review.changes], title="**Changes**")
         return page.text()
@@ -137,6 +118,31 @@ def render_markdown(review: Review, *, brief: bool = False, budget: int = BUDGET
         page.add_first("objects", _change_forms(change))
     page.take(footer)
     return page.text()
+
+
+def _add_placement(page: _Page, review: Review, *, brief: bool) -> None:
+    """Add where the workloads go that fail or are touched, all at once, and what node pools cost."""
+    workloads, _ = fold_unchanged(review)
+    page.add_list("rollouts", [_danger(each) for each in review.rollouts], title="**Rollouts**")
+    page.add_table(
+        "workloads",
+        "| | Workload | Placement |\n|---|---|---|",
+        [_workloads(group, brief=brief) for group in group_equal(workloads)],
+    )
+    if told := list(describe_all_at_once(review.joint, review.joint_at_most)):
+        first, *rest = told
+        title = f"**{markdown(_short(first))}**"
+        if rest:
+            page.add_list("orders", [markdown(_short(line.strip())) for line in rest], title=title)
+        else:
+            page.add(title)
+    if review.growth is not None:
+        page.add(f"**Node pools:** {markdown(_short(str(review.growth)))}")
+        page.add_table(
+            "rows of costs",
+            f"| | Devices | {markdown(review.growth.unit)} | Change |\n|---|--:|--:|--:|",
+            [_costs(row) for row in review.growth.shown],
+        )
 
 
 class _Page:

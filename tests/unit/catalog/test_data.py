@@ -6,6 +6,7 @@ from importlib import resources
 
 import pytest
 
+from dra_infra.catalog.autoscalers import autoscalers
 from dra_infra.catalog.charts import charts, value_types
 from dra_infra.catalog.driver_gates import driver_needs, gates_of
 from dra_infra.catalog.drivers import drivers
@@ -23,6 +24,7 @@ DATA = resources.files("dra_infra.catalog") / "data"
 
 # What reads a file and checks it against its record; a file that nothing here reads is one that nobody checks.
 READERS = {
+    "autoscalers.yaml": autoscalers,
     "capabilities.yaml": capabilities,
     "chart_rules.yaml": lambda: [
         chart_rules(each) for each in ("NVIDIA DRA driver", "GPU Operator", "DRA example driver")

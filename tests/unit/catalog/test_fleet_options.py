@@ -158,7 +158,11 @@ def test_all_problems_of_all_terms_are_told_at_once():
 
 def test_kubernetes_that_is_not_supported_is_refused():
     assert problem_of("hgx-h100", kubernetes="1.20").code == "unknown-kubernetes"
-    assert problem_of("hgx-h100", kubernetes="v1.35").code == "unknown-kubernetes"
+    assert problem_of("hgx-h100", kubernetes="v1.33").code == "unknown-kubernetes"
+
+
+def test_kubernetes_is_named_as_clusters_print_it():
+    assert load_fleet("hgx-h100", kubernetes="v1.35.2+k3s1") == load_fleet("hgx-h100", kubernetes="1.35")
 
 
 def test_counters_of_the_example_driver_are_refused_where_the_server_refuses_them():

@@ -94,7 +94,8 @@ def test_every_name_that_is_offered_begins_with_what_was_typed():
     assert "l40s" in options.complete_fleets("l4")
     assert "hgx-h100" not in options.complete_fleets("l4")
     assert "hgx-h100 x 4, l40s" in options.complete_fleets("hgx-h100 x 4, l40")
-    assert options.complete_minors("") == list(SUPPORTED_MINORS)
+    assert options.complete_versions("") == list(SUPPORTED_MINORS)
+    assert options.complete_versions("1.37.") == ["1.37.1", "1.37.2"]
     assert options.complete_sections("") == list(SECTIONS)
     assert "newest" in options.complete_drivers("")
     assert options.complete_drivers("25.1") == ["25.12"]

@@ -19,8 +19,8 @@ spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nv
 FLEET = ("--fleet", "hgx-h100 x 1")
 CONTEXT = click.Context(app)
 COMMANDS = {name: app.get_command(CONTEXT, name) for name in app.list_commands(CONTEXT)}
-WITHOUT_REPORT = {"snapshot", "compile", "pull-request"}
-"""Commands that make a file or one line."""
+WITHOUT_REPORT = {"snapshot", "compile", "pull-request", "mcp"}
+"""Commands that make a file or one line, and the server of tools."""
 
 
 @pytest.fixture

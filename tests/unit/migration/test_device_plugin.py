@@ -19,6 +19,7 @@ from tests.support.pages.problem_pages import pages
 PAGE = ROOT / "docs" / "migration.md"
 MARK = "<!-- device plugins -->\n"
 ELSEWHERE = {
+    "source-not-rendered": "tests/unit/sources/test_delivered_objects.py",
     "plugin-config-malformed": "test_plugin_configs.py",
     "resource-bridged": "test_bridge.py",
     "replica-not-bridged": "test_bridge.py",
