@@ -19,7 +19,7 @@ def run() -> int:
             path="mcp",
             code="mcp-not-installed",
             message="the library of the Model Context Protocol is not installed",
-            hint='pip install "dra-infra[mcp]"',
+            hint="pip install 'dra_infra-VERSION-py3-none-any.whl[mcp]'",
         )
     code: int = import_module("dra_infra.agent_tools.server").run()
     return code

@@ -15,6 +15,7 @@ def mcp() -> None:
     \b
     Examples:
       dra-infra mcp
+      cd infra && dra-infra mcp
 
-    Needs the extra: pip install "dra-infra[mcp]". Exits with 0 when standard input ends.
+    Needs the extra `mcp` of the wheel: pip install "dra_infra-VERSION-py3-none-any.whl[mcp]". Exits with 0 when standard input ends.
     """  # noqa: D301  (click reads the character)
