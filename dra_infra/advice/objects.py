@@ -330,7 +330,7 @@ def reference_to(manifest: Mapping[str, Any]) -> ObjectRef:
 
 def has_rules(manifest: Mapping[str, Any]) -> bool:
     """Return whether rules judge the values of an object: it is of the group, or makes pods."""
-    return _is_of_group(manifest) or next(find_pod_templates(manifest), None) is not None
+    return _is_of_group(manifest) or workload_kinds().makes_pods(manifest)
 
 
 def is_checked(manifest: Mapping[str, Any], target: ClusterTarget) -> bool:

@@ -173,7 +173,10 @@ def test_no_command_has_a_default_of_its_own() -> None:
         for option in command.get_params(context)
         if option.name == "driver" and option.metavar == "RELEASE"
     }
-    assert found == {(name, None) for name in ("explain", "migrate", "review", "simulate", "validate")}
+    assert found == {
+        (name, None)
+        for name in ("explain", "make-room", "migrate", "review", "simulate", "upgrade", "validate")
+    }
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,15 @@ class WorkloadKind:
         found = ((each, why) for path, why in self.unmodelled for each in find_all(manifest, path))
         return tuple((show_steps(at), why) for (at, value), why in found if value)
 
+    def makes_pods(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether an object of this kind has a pod template, without reading it further."""
+        return any(
+            isinstance(spec, Mapping) and not (part.composed and not spec)
+            for part in self.parts
+            for found, holder in part.find(manifest)
+            for spec in part.read_spec(manifest, found, holder)[:1]
+        )
+
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of an object of this kind, with the number of their pods."""
         namespace = str(value_at(manifest, "metadata", "namespace") or "")
@@ -329,6 +338,11 @@ class WorkloadKinds:
         group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
         found = self.kinds.get((group, str(manifest.get("kind") or "")))
         return found if found is not None and found.version in ("", version) else None
+
+    def makes_pods(self, manifest: Mapping[str, Any]) -> bool:
+        """Return whether *manifest* is of one of these kinds and has a pod template."""
+        kind = self.find(manifest)
+        return kind is not None and kind.makes_pods(manifest)
 
     def find_pod_templates(self, manifest: Mapping[str, Any]) -> Iterator[PodTemplate]:
         """The pod templates of *manifest*, if its kind carries any."""

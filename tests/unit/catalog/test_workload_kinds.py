@@ -375,3 +375,17 @@ def test_a_malformed_composition_is_named_with_its_place(compose: dict[str, Any]
         read_workload_kinds(a_composed(**compose), "kinds.yaml")
     (problem,) = caught.value.problems
     assert (problem.path, problem.message) == (f"kinds.yaml.kinds[0].parts[0].compose.{path}", message)
+
+
+@pytest.mark.parametrize("spec", [BARE, POD, {}, None, UNKNOWN, 7, [POD]], ids=repr)
+def test_an_object_makes_pods_exactly_if_it_has_a_template(spec: Any):
+    for group, name in workload_kinds().kinds:
+        for manifest in (
+            an_object(group, name, template=spec, jobTemplate={"spec": {"template": spec}}, replicas=1),
+            an_object(
+                group, name, headGroupSpec={"template": spec}, tfReplicaSpecs={"Worker": {"template": spec}}
+            ),
+            {**an_object(group, name), "apiVersion": f"{group}/v1".lstrip("/"), "spec": spec},
+        ):
+            templates = list(find_pod_templates(manifest))
+            assert workload_kinds().makes_pods(manifest) == bool(templates), (name, manifest)
