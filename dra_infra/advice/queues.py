@@ -99,7 +99,7 @@ def _list_variants(
 ) -> Iterator[_Known]:
     """Yield what is known once for each way to write the queues.
 
-    A folder of examples often has several ClusterQueues of one name, of which a cluster gets one. A workload is reported only if none of
+    A folder of examples often has several ClusterQueues with one name, and a cluster gets one of them. A workload is reported only if none of
     them admits it. The queues of different names vary together: the first of each, then the second of each. With more than `_MAX_VARIANTS`
     of one name nothing is counted.
     """

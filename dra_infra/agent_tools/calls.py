@@ -50,20 +50,22 @@ def answer_call(
     Raises:
         ProgramError: For wrong arguments; `path-leads-out`, `file-unreadable`, `call-too-large`, `program-not-read`, `call-not-finished`.
     """
-    asked = tool.read_arguments(arguments)
+    call_arguments = tool.read_arguments(arguments)
     top = home_folder.make()
     try:
         # Where a search for the project or the repository around the input ends.
         (top / ".git").mkdir()
         (top / _HOME).mkdir()
         (top / _HEAD).mkdir()
-        words = [*_words(tool, asked, root, top)]
-        seconds = getattr(asked, "timeout", LONGEST)
+        words = [*_words(tool, call_arguments, root, top)]
+        seconds = getattr(call_arguments, "timeout", LONGEST)
         command = RunningCommand([*words, "--json"], folder=top / _HEAD, home=top / _HOME, seconds=seconds)
         started(command)
         result = command.wait()
         written = top / _HOME / _WRITTEN
-        changed = [*_read_written(written)] if isinstance(asked, Migrate) and written.is_dir() else []
+        changed = (
+            [*_read_written(written)] if isinstance(call_arguments, Migrate) and written.is_dir() else []
+        )
         return Answer(result, changed)
     finally:
         home_folder.remove(top)

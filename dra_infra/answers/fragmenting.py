@@ -113,14 +113,14 @@ def name_holders(
 
 
 def _find_holders(running: Running) -> list[tuple[DeviceKey, str]]:
-    found = []
+    holders = []
     for ref in running.claims:
         manifest = running.objects[ref]
         name = _name(ref, manifest)
         for result in mappings(value_at(manifest, "status", "allocation", "devices", "results")):
             key = (str(result.get("driver")), str(result.get("pool")), str(result.get("device")))
-            found.append((key, name))
-    return found
+            holders.append((key, name))
+    return holders
 
 
 def _name(ref: ObjectRef, manifest: Mapping[str, object]) -> str:

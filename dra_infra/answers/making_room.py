@@ -149,17 +149,17 @@ def read_run_times(file: Path) -> dict[str, float]:
             data = opened.read(_MAX_RUN_TIMES + 1)
         if len(data) > _MAX_RUN_TIMES:
             raise refuse(f"has more than {_MAX_RUN_TIMES:,} bytes")
-        found = json.loads(data)
+        run_times = json.loads(data)
     except OSError as error:
         raise refuse(f"cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise refuse("is no JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(run_times, dict):
         raise refuse("is no object with hours by name")
-    for name, hours in found.items():
+    for name, hours in run_times.items():
         if isinstance(hours, bool) or not isinstance(hours, (int, float)) or not 0 <= hours < _MAX_HOURS:
             raise refuse(f"has no hours for {name[:80]!r}")
-    return {name: float(hours) for name, hours in found.items()}
+    return {name: float(hours) for name, hours in run_times.items()}
 
 
 def find_room(
@@ -209,7 +209,7 @@ def find_room(
     running = Running.of(snapshot, _without_workloads(scene))
     end = time.monotonic() + timeout
     tell("looking for moves")
-    asked = RoomQuestion(
+    room_question = RoomQuestion(
         question=PlacementQuestion(
             manifests=_without_running(scene, manifests, owner, running),
             fleet=scene.fleet,
@@ -223,7 +223,7 @@ def find_room(
         priority=_find_priority(scene, manifest, [*objects, *snapshot.objects]) if shape is None else None,
         domain=shape.domain if shape else "",
     )
-    made = make_room(asked)
+    made = make_room(room_question)
     scale = value_at(manifest, "spec", "replicas")
     steps = write_steps(
         made, apply="" if shape or not is_own else wanted, replicas=scale if isinstance(scale, int) else 1

@@ -53,9 +53,9 @@ def plan_folder(synthesis: Synthesis, folder: Path, controller: Controller | Non
             that cannot be read.
     """
     recorded = _read_record(folder / RECORD)
-    there = [path for path in recorded if _digest_at(folder / path) is not None]
+    present = [path for path in recorded if _digest_at(folder / path) is not None]
     laid_out = lay_out(
-        synthesis.program.objects, controller=controller, secrets=synthesis.secrets, kept=there
+        synthesis.program.objects, controller=controller, secrets=synthesis.secrets, kept=present
     )
     contents = {path: text.encode() for path, text in laid_out.files.items()}
     kept: list[Problem] = []
@@ -67,7 +67,7 @@ def plan_folder(synthesis: Synthesis, folder: Path, controller: Controller | Non
         if current is not None and current != recorded.get(path):
             kept.append(_kept(folder / path, is_ours=path in recorded))
         written[path] = content
-    removed = sorted(set(there) - contents.keys() - laid_out.unwritten)
+    removed = sorted(set(present) - contents.keys() - laid_out.unwritten)
     kept += [
         _kept(folder / path, is_ours=True) for path in removed if _digest_at(folder / path) != recorded[path]
     ]
@@ -75,7 +75,7 @@ def plan_folder(synthesis: Synthesis, folder: Path, controller: Controller | Non
         raise ProgramError(kept)
     unchanged = len(contents) - len(written)
     digests = {path: digest_of(content) for path, content in contents.items()}
-    digests |= {path: recorded[path] for path in laid_out.unwritten.intersection(there)}
+    digests |= {path: recorded[path] for path in laid_out.unwritten.intersection(present)}
     record = f"{json_text({'format': _FORMAT, 'files': digests}, sort_keys=True)}\n".encode()
     if _digest_at(folder / RECORD) != digest_of(record):
         written[RECORD] = record

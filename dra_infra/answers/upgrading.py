@@ -120,16 +120,16 @@ def read_upgrade(
     gates = options.get("gates", {})
     if path is None:
         return _read_cluster(older, newer, gates, options)
-    asked: SceneOptions = {**options, "kubernetes": older}
-    before = read_scene(path, timeout=timeout, needs_fleet=False, **asked)
+    release_options: SceneOptions = {**options, "kubernetes": older}
+    before = read_scene(path, timeout=timeout, needs_fleet=False, **release_options)
     written = before.program.gates
     kept, mistakes = _keep_gates(written, older, newer)
     try:
-        asked = {**options, "kubernetes": newer, "gates": kept}
-        after = read_scene(path, timeout=timeout, needs_fleet=False, **asked)
+        release_options = {**options, "kubernetes": newer, "gates": kept}
+        after = read_scene(path, timeout=timeout, needs_fleet=False, **release_options)
     except ProblemsError as error:
-        found = [_from_run(problem, newer) for problem in error.problems]
-        return make_scenes(before, newer, written, differences=(*mistakes, *found))
+        unreadable = [_from_run(problem, newer) for problem in error.problems]
+        return make_scenes(before, newer, written, differences=(*mistakes, *unreadable))
     runs = [*mistakes, *_compare_runs(before.program, after.program, newer)]
     scenes = make_scenes(before, newer, written, differences=runs)
     return replace(scenes, after=replace(scenes.after, fleet=after.fleet))
@@ -169,7 +169,7 @@ def _keep_gates(
     """Return the gates that the newer release can set too, and what it refuses of the others beyond `compare_gates`."""
     kept = {name: value for name, value in written.items() if name in GATES and _can_set(name, newer)}
     problems = check_target(ClusterTarget(kubernetes=newer, gates=kept))
-    found = [
+    differences = [
         Difference(
             level="breaks",
             area="gates",
@@ -183,7 +183,7 @@ def _keep_gates(
     ]
     if any(problem.code == "unknown-kubernetes" for problem in problems):
         raise InvalidSpecError(problems)
-    return ({} if found else kept), found
+    return ({} if differences else kept), differences
 
 
 def _can_set(name: str, minor: str) -> bool:
@@ -447,8 +447,8 @@ class _Comparison:
     def _compare_stored_versions(self) -> list[str]:
         kinds = find_kinds([*(each.manifest for each in self._items), *self._other_stored()])
         kinds.update(_EVERYWHERE)
-        found = list(compare_stored_versions(kinds, *self._releases))
-        self._found += [difference for difference, _ in found]
+        rewritten = list(compare_stored_versions(kinds, *self._releases))
+        self._found += [difference for difference, _ in rewritten]
         self._compared.append(
             Compared(area="stored versions", what=f"versions in etcd of {join_words(sorted(kinds), most=6)}")
         )
@@ -458,7 +458,7 @@ class _Comparison:
                 reason=f"objects written by a release older than {self._releases[0].minor} may be stored in a still older version",
             )
         )
-        return [command for _, command in found]
+        return [command for _, command in rewritten]
 
     def _compare_selectors(self) -> None:
         fleets = self._before.fleet, self._after.fleet

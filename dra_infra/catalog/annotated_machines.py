@@ -21,13 +21,13 @@ _AMOUNTS: Final = {"cpu": "cpu", "memory": "memory", "ephemeral-disk": "ephemera
 
 def read_amounts(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return what a node has for pods, by resource; amounts that cannot be read are left out, and pods are 110 then."""
-    found = {"pods": "110"}
+    amounts = {"pods": "110"}
     for name, resource in _AMOUNTS.items():
         try:
-            found[resource] = Quantity.parse(annotations[PREFIX + name]).canonical()
+            amounts[resource] = Quantity.parse(annotations[PREFIX + name]).canonical()
         except (KeyError, ValueError):
             continue
-    return found
+    return amounts
 
 
 def read_devices(annotations: Mapping[str, str]) -> tuple[str, int] | None:

@@ -192,8 +192,8 @@ def autoscalers() -> dict[str, Autoscaler]:
 
 def order_of(version: str) -> tuple[int, ...]:
     """Return the numbers by which versions compare; an empty version comes first."""
-    found = _VERSION.match(version)
-    return tuple(int(each or 0) for each in found.groups()) if found else ()
+    match = _VERSION.match(version)
+    return tuple(int(each or 0) for each in match.groups()) if match else ()
 
 
 def find_scaler(
@@ -215,11 +215,11 @@ def find_scaler(
     for each in autoscalers().values():
         for served in each.serves:
             if (served.group, served.kind) == kind and served.node_class in ("", node_class):
-                said = deployed.get(each.image) or PoolScaler(autoscaler=each.name)
+                scaler = deployed.get(each.image) or PoolScaler(autoscaler=each.name)
                 return PoolScaler(
                     autoscaler=each.name,
-                    version=said.version,
-                    counts_claims=said.counts_claims,
+                    version=scaler.version,
+                    counts_claims=scaler.counts_claims,
                     lines=each.lines_in(labels, annotations),
                 )
     return None

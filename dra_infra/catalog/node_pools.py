@@ -173,16 +173,16 @@ def _read_scaler(entry: Mapping[str, Any], path: str, problems: list[Problem]) -
     written = entry.get("autoscaler")
     if written is None:
         return None
-    said = written if isinstance(written, Mapping) else {"name": written}
-    problems += [unknown_key(key, _SCALER_KEYS, f"{path}.{key}") for key in said if key not in _SCALER_KEYS]
-    known = autoscalers().get(str(said.get("name")))
+    scaler = written if isinstance(written, Mapping) else {"name": written}
+    problems += [unknown_key(key, _SCALER_KEYS, f"{path}.{key}") for key in scaler if key not in _SCALER_KEYS]
+    known = autoscalers().get(str(scaler.get("name")))
     if known is None:
-        near = nearest(str(said.get("name"))[:60], autoscalers())
-        text = f"{str(said.get('name'))[:60]!r} is no autoscaler that is known"
+        near = nearest(str(scaler.get("name"))[:60], autoscalers())
+        text = f"{str(scaler.get('name'))[:60]!r} is no autoscaler that is known"
         hint = f"did you mean {near}?" if near else f"write one of {', '.join(autoscalers())}"
         problems.append(_refused(path, text, hint))
         return None
-    version, counts = str(said.get("version", "")), said.get("countsClaims")
+    version, counts = str(scaler.get("version", "")), scaler.get("countsClaims")
     if version and not order_of(version):
         problems.append(
             _refused(f"{path}.version", f"{version[:40]!r} is no version", 'write version: "1.15"')

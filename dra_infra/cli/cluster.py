@@ -167,18 +167,18 @@ def _print_fragmentation(
         raise click.BadParameter(refusal, param_hint="--fragmentation")
     if snapshot is not None:
         _check_snapshot(kubeconfig or context, watch=False)
-        found = read_fragmentation(snapshot)
+        fragmentation = read_fragmentation(snapshot)
     else:
         with progress() as tell:
-            found = observe_fragmentation(
+            fragmentation = observe_fragmentation(
                 kubeconfig=kubeconfig, context=context, request_timeout=request_timeout, tell=tell
             )
-    print_problems(found.problems, with_count=False)
+    print_problems(fragmentation.problems, with_count=False)
     if form == "json":
-        write_json(_fragmentation_to_json(found))
+        write_json(_fragmentation_to_json(fragmentation))
     else:
-        write_lines(describe_fragmentation(found))
-    return found.exit_code
+        write_lines(describe_fragmentation(fragmentation))
+    return fragmentation.exit_code
 
 
 def describe_fragmentation(found: Fragmentation) -> Iterator[str]:

@@ -109,12 +109,12 @@ def _to_html(answer: RoomAnswer) -> str:
 
 
 def _to_json(answer: RoomAnswer) -> dict[str, object]:
-    found = {} if answer.made is None else room_to_data(answer.made, answer.steps)
+    room = {} if answer.made is None else room_to_data(answer.made, answer.steps)
     data = {
         "wanted": answer.wanted,
         "problems": problems_as_data(answer.checked.problems),
         "notKnown": to_data(answer.not_seen),
         "provenance": answer.provenance.to_json(),
-        **found,
+        **room,
     }
     return make_report("make-room", data)

@@ -54,11 +54,11 @@ def run(
     with progress() as tell:
         tell("reading")
         scenes = read_upgrade(path, older=older, newer=newer, timeout=timeout, **options)
-        found = upgrade(scenes, timeout=timeout, tell=tell)
+        answer = upgrade(scenes, timeout=timeout, tell=tell)
     print_problems(scenes.before.warnings)
-    write_reports(reports, lambda each: _FORMS[each](found), inputs)
+    write_reports(reports, lambda each: _FORMS[each](answer), inputs)
     if form == "text":
-        write_lines(describe_upgrade(found))
+        write_lines(describe_upgrade(answer))
     else:
-        write_output(_FORMS[form](found))
-    return 1 if found.is_blocked(fail_on) else 0
+        write_output(_FORMS[form](answer))
+    return 1 if answer.is_blocked(fail_on) else 0

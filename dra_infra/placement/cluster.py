@@ -194,8 +194,8 @@ class Cluster:
 
     def find_matching(self, node: int, demand: Demand) -> list[DeviceID]:
         """Return the devices of a node that any request of a claim may get, whoever has them."""
-        found = (self.find_for_request(node, demand, leaf) for _, leaf in demand.leaves)
-        return list(dict.fromkeys(device.id for devices in found for device in devices))
+        by_request = (self.find_for_request(node, demand, leaf) for _, leaf in demand.leaves)
+        return list(dict.fromkeys(device.id for devices in by_request for device in devices))
 
     def find_for_request(
         self, node: int, demand: Demand, leaf: ExactDeviceRequest | DeviceSubRequest

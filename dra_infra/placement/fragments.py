@@ -139,7 +139,7 @@ class Fragment:
 
 
 def describe_fragments(fragments: Sequence[Fragment]) -> Iterator[str]:
-    """Yield the lines of those of which more is free than one claim can get; none where there is no such class."""
+    """Yield the lines of those that have more free devices than one claim can get; none where there is no such class."""
     broken = [each for each in fragments if each.is_fragmented]
     if broken:
         yield ""

@@ -38,7 +38,7 @@ class Mover:
     Args:
         pod: The pod.
         node: Number of its node.
-        plan: How its controller makes it anew; None for a bare pod, which nobody does.
+        plan: How its controller creates it again; None for a bare pod.
         own: What it takes of its node now.
         devices: The devices that it has.
         cost: What it costs to move it.
@@ -215,20 +215,20 @@ class Layout:
         return known
 
     def _find_sets(self, plans: Sequence[PodPlan], node: int, present: Sequence[int]) -> Freed:
-        found = Freed()
+        freed = Freed()
         if self._fits(plans, node, ()):
-            found.sets.append((NOTHING, ()))
-            return found
+            freed.sets.append((NOTHING, ()))
+            return freed
         if not self._fits(plans, node, present):
-            return found
+            return freed
         for part in self._find_parts(plans, node, present):
-            self._add_sets(found, plans, node, part)
-        if not found.sets:
-            self._add_sets(found, plans, node, present)
-        if not found.is_exact:
-            found.sets.append(self._reduce(plans, node, present))
-        found.sets.sort()
-        return found
+            self._add_sets(freed, plans, node, part)
+        if not freed.sets:
+            self._add_sets(freed, plans, node, present)
+        if not freed.is_exact:
+            freed.sets.append(self._reduce(plans, node, present))
+        freed.sets.sort()
+        return freed
 
     def _add_sets(self, found: Freed, plans: Sequence[PodPlan], node: int, present: Sequence[int]) -> None:
         """Add the sets of some of the pods of a node that make room, each without a pod that may stay."""

@@ -80,14 +80,14 @@ def _ask_autoscalers(
     needed = growth.added
     for verdict, accepted in _STEPS:
         seen = see_pools(fleet.pools, outlooks, accepted)
-        found = growth if seen == fleet.pools else None
-        if found is None:
-            found = _Search(replace(question, fleet=replace(fleet, pools=seen)), placement).find()
-        if not found.fits or not search.works(found.added):
+        grown = growth if seen == fleet.pools else None
+        if grown is None:
+            grown = _Search(replace(question, fleet=replace(fleet, pools=seen)), placement).find()
+        if not grown.fits or not search.works(grown.added):
             continue
-        used = _used(outlooks, found.added)
+        used = _used(outlooks, grown.added)
         if verdict == "fits-grown":
-            return replace(search.tell_grown(found), outlooks=used)
+            return replace(search.tell_grown(grown), outlooks=used)
         lacking = tuple(each for each in used if each.answer == verdict or verdict == "not-decided")
         return _unmade(growth, placement, verdict, lacking)
     lacking = tuple(each for each in _used(outlooks, needed) if each.answer != "grows")

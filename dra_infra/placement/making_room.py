@@ -1,7 +1,7 @@
 """The cheapest moves of running pods after which others find room, proven move by move with the allocator.
 
 The search proposes which pods leave which nodes and where they go. A proposal counts when it was played from the first move to the last: each
-pod is evicted, made anew by its controller and placed before the next one is evicted, and then the wanted pods are placed.
+pod is evicted, created again by its controller and placed before the next one is evicted, and then the wanted pods are placed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Move:
     Args:
         pod: The pod.
         devices: The devices that it leaves, as `pool/device`.
-        lands: The node on which it is placed again; empty for a pod that nobody makes anew.
+        lands: The node on which it is placed again; empty for a pod that no controller replaces.
         takes: The devices that it gets there.
         choices: How many nodes may take it then. With more than one the scheduler chooses, and each choice ends well.
         cordon: Nodes that stay closed during this move alone, so that the pod goes where it has to.
@@ -209,7 +209,7 @@ class Proposal:
     """Moves that were played through.
 
     Args:
-        moves: Number of each pod that moves, in order, with where it landed; None for one that nobody makes anew.
+        moves: Number of each pod that moves, in order, with where it landed; None for one that no controller replaces.
         arrivals: The wanted pods, where they were placed.
         cost: What the moves cost.
         domain: In which domain.
@@ -509,12 +509,12 @@ class _Search:
             if self._is_late() or (self._is_exploring and self._looks > _MOST_LOOKS):
                 self._best.is_cut = LATE
                 return
-            found = layout.find_sets([plan], node)
-            if not found.is_exact:
+            freed = layout.find_sets([plan], node)
+            if not freed.is_exact:
                 self._best.is_cut = "a node has too many pods to try every set of them"
-            free = layout.free_devices(node) if found.sets else 0
+            free = layout.free_devices(node) if freed.sets else 0
             is_wanted = any(each.plan in self._plans for each in layout.placed[node])
-            for cost, chosen in found.sets:
+            for cost, chosen in freed.sets:
                 yield cost, is_wanted, free, node, chosen
 
     def _land_greedily(self, taken: Sequence[int], arrivals: Sequence[Landed], cost: Cost) -> None:
@@ -639,13 +639,13 @@ def play(
     Args:
         layout: The fleet. It is not changed.
         taken: Numbers of the pods.
-        goes_to: The node of each pod that is made anew.
+        goes_to: The node of each pod that is created again.
     """
     then = layout.fresh()
-    left = sorted(taken, key=lambda number: (layout.movers[number].node, number))
+    waiting = sorted(taken, key=lambda number: (layout.movers[number].node, number))
     moves: list[tuple[int, Landed | None]] = []
-    while left:
-        for number in left:
+    while waiting:
+        for number in waiting:
             mover = layout.movers[number]
             then.take_away([number])
             if mover.plan is None:
@@ -658,7 +658,7 @@ def play(
             then.put_back([number])
         else:
             return None
-        left.remove(number)
+        waiting.remove(number)
     return moves, then
 
 
@@ -776,11 +776,11 @@ def _find_doubts(layout: Layout, proposal: Proposal) -> Iterator[str]:
 
 def _find_volumes(mover: Mover) -> list[str]:
     """The PersistentVolumeClaims of a pod."""
-    found = [
+    names = [
         value_at(each, "persistentVolumeClaim", "claimName")
         for each in mappings(mover.own.spec.get("volumes"))
     ]
-    return [f"{mover.pod.ref.namespace}/{name}" for name in found if name]
+    return [f"{mover.pod.ref.namespace}/{name}" for name in names if name]
 
 
 _ORDERED_SINCE: Final = 36

@@ -29,7 +29,7 @@ class MoveRules:
     """Which pods may be moved, and what it costs.
 
     Args:
-        bare_pods: Whether pods without a controller may be evicted, which nobody makes anew.
+        bare_pods: Whether pods without a controller may be evicted, which nothing replaces.
         above_priority: Whether pods with a higher priority than the wanted pods may be moved.
         run_times: Hours of work that a pod loses when it starts anew, by `namespace/pod` or `namespace/kind/name` of its owner.
     """
@@ -64,7 +64,7 @@ class RunningPod:
         owner: The object that a person would look for: the Deployment of a ReplicaSet's pod, or the pod itself where nothing made it.
         claims: Allocated claims that it alone uses. They are released when it is gone.
         why_stays: Why it is not moved; empty for a pod that may be.
-        is_bare: Whether no controller makes it anew.
+        is_bare: Whether no controller replaces it.
         loses_work: Whether it is a Job's pod, whose work since its start may be lost.
         budgets: The PodDisruptionBudgets that guard it.
         hours: Hours of work that it loses, as the user says; 0 where the user says nothing.
@@ -98,7 +98,7 @@ def find_running_pods(
     for budget in budgets:
         for guarded_pod in budget.pods:
             guards[guarded_pod].append(budget)
-    found = []
+    movable = []
     for ref, pod in running.pod_records.items():
         if not pod.node or pod.is_done:
             continue
@@ -112,7 +112,7 @@ def find_running_pods(
             or _find_guard(guarded)
             or ("is a pod of what is wanted" if wanted.whole.stored in (ref, *makers) else "")
         )
-        found.append(
+        movable.append(
             RunningPod(
                 ref=ref,
                 node=pod.node,
@@ -125,7 +125,7 @@ def find_running_pods(
                 hours=_find_hours(ref, (owner, *makers), rules),
             )
         )
-    return found, budgets
+    return movable, budgets
 
 
 def count_stays(pods: Iterable[RunningPod]) -> list[str]:
@@ -146,9 +146,9 @@ def _find_why_it_stays(
     if pod.is_deleted:
         return "is being deleted"
     if makers and makers[0].kind in _OF_NODE:
-        return "belongs to its node" if makers[0].kind == "Node" else "a DaemonSet makes it anew on its node"
+        return "belongs to its node" if makers[0].kind == "Node" else "a DaemonSet replaces it on its node"
     if not makers:
-        return "" if rules.bare_pods else "no controller makes it anew"
+        return "" if rules.bare_pods else "no controller replaces it"
     for maker in makers:
         manifest = running.objects.get(maker, {})
         if maker.kind != "Job" or not manifest:

@@ -36,13 +36,13 @@ class PoolOutlook:
 
     def __str__(self) -> str:
         name = f"{self.autoscaler} {self.version}".rstrip()
-        told = f"{name}: {self.reason}" if self.reason else name
+        autoscaler = f"{name}: {self.reason}" if self.reason else name
         if self.answer == "not-known":
-            text = f"it is not known whether node pool {self.pool} grows: {told}"
+            text = f"it is not known whether node pool {self.pool} grows: {autoscaler}"
         elif self.lines:
-            text = f"node pool {self.pool} grows if {' and '.join(self.lines)} ({told})"
+            text = f"node pool {self.pool} grows if {' and '.join(self.lines)} ({autoscaler})"
         else:
-            text = f"node pool {self.pool} {_HEADS[self.answer]}: {told}"
+            text = f"node pool {self.pool} {_HEADS[self.answer]}: {autoscaler}"
         instead = f"; what to do: {self.instead}" if self.instead else ""
         return f"{text}{instead} [{self.source}]"
 

@@ -54,17 +54,17 @@ def prove_no_room(
 def _explain(layout: Layout, plan: PodPlan) -> tuple[str, ...]:
     """Why nodes without the pods that may be moved do not take a pod, the reason of most nodes first."""
     answer = layout.free.answer(plan)
-    found = [(tally.count, text) for text, tally in (*answer.refused.items(), *answer.apart.items())]
+    reasons = [(tally.count, text) for text, tally in (*answer.refused.items(), *answer.apart.items())]
     for (resource, amount), tally in answer.short.items():
         requests = plan.at(layout.free.cluster.offered[tally.first]).requests
         text = f"the pod requests {show_amount(resource, requests[resource])} {resource}, and {show_amount(resource, amount)} is left by pods that stay"
-        found.append((tally.count, text))
-    found += [
+        reasons.append((tally.count, text))
+    reasons += [
         (tally.count, layout.free.explain(plan, tally.first).text.format(best=""))
         for tally in (*answer.failed.values(), *answer.busy.values())
     ]
-    found.sort(key=lambda each: (-each[0], each[1]))
-    return tuple(f"{count_of(number, 'node')}: {text}" for number, text in found[:5])
+    reasons.sort(key=lambda each: (-each[0], each[1]))
+    return tuple(f"{count_of(number, 'node')}: {text}" for number, text in reasons[:5])
 
 
 def _prove_too_few(
@@ -122,8 +122,8 @@ def _prove_too_few_devices(
     if not usable or not all(map(emptied.is_plain, nodes)):
         return ()
     in_use = emptied.free.in_use.state
-    there = sum(not in_use.is_allocated(device) for device in usable)
-    asked = sum(map(_count_least, plans))
+    available = sum(not in_use.is_allocated(device) for device in usable)
+    needed = sum(map(_count_least, plans))
     everywhere = set(range(len(cluster.nodes)))
     known: dict[PodPlan, bool] = {}
     others = pods = 0
@@ -135,11 +135,11 @@ def _prove_too_few_devices(
         if known[each.plan] and all(device in usable for device, _, _ in each.devices):
             others += number
             pods += 1
-    if asked + others <= there:
+    if needed + others <= available:
         return ()
     text = (
-        f"{asked + others:,} devices are needed, {asked:,} by the wanted pods and {others:,} by {count_of(pods, 'pod')} that may be moved and need "
-        f"them too; the nodes have {count_of(there, 'device')} beside those of pods that stay"
+        f"{needed + others:,} devices are needed, {needed:,} by the wanted pods and {others:,} by {count_of(pods, 'pod')} that may be moved and need "
+        f"them too; the nodes have {count_of(available, 'device')} beside those of pods that stay"
     )
     return (text,)
 
@@ -187,11 +187,11 @@ def _prove_too_few_parts(emptied: Layout, plans: Sequence[PodPlan]) -> tuple[str
     kinds = {*plans, *(each.plan for each in emptied.movers if each.plan is not None)}
     if len(devices) * len(kinds) > _MOST_LOOKED_AT:
         return ()
-    there = _count_there(pools.values(), emptied.free.in_use.state)
+    available = _count_there(pools.values(), emptied.free.in_use.state)
     least = {plan: _find_least_parts(emptied, plan) for plan in kinds}
-    asked: Counter[Part] = Counter()
+    needed: Counter[Part] = Counter()
     for plan in plans:
-        asked.update(least[plan])
+        needed.update(least[plan])
     others: Counter[Part] = Counter()
     by_id = {device.id: device for device in devices}
     for each in emptied.movers:
@@ -199,9 +199,9 @@ def _prove_too_few_parts(emptied: Layout, plans: Sequence[PodPlan]) -> tuple[str
             own = _count_own(each, by_id)
             others.update({part: min(amount, own[part]) for part, amount in least[each.plan].items()})
     # Memory says more to a reader than the copy engines that come with it.
-    for part in sorted(asked, key=lambda each: (each[1] != "memory", each)):
-        if asked[part] and asked[part] + others[part] > there[part]:
-            return (_tell_parts(part, asked[part], others[part], there[part]),)
+    for part in sorted(needed, key=lambda each: (each[1] != "memory", each)):
+        if needed[part] and needed[part] + others[part] > available[part]:
+            return (_tell_parts(part, needed[part], others[part], available[part]),)
     return ()
 
 

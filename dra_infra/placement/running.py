@@ -396,7 +396,7 @@ def _without_users(running: Running, claim: ObjectRef, own: Set[ObjectRef]) -> M
 def _make_anew(
     ref: ObjectRef, pod: PodRecord, makers: tuple[ObjectRef, ...], first: dict[ObjectRef, str]
 ) -> tuple[tuple[ObjectRef, str], PodTemplate]:
-    """Return the pod as its controller makes it anew, under a key that equal pods of one controller share.
+    """Return the pod as its controller creates it again, under a key that equal pods of one controller share.
 
     Args:
         ref: The pod.

@@ -83,7 +83,7 @@ def tell_move(move: Move) -> str:
     work = ", which may lose work" if pod.loses_work else ""
     start = f"{pod.ref}{made_by}{work}: {pod.node}{_devices(move.devices)}"
     if pod.is_bare:
-        return f"{start} → deleted, no controller makes it anew"
+        return f"{start} → deleted, no controller replaces it"
     if move.choices > 1:
         return (
             f"{start} → any of {count_of(move.choices, 'node')}, such as {move.lands}{_devices(move.takes)}"

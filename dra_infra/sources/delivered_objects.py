@@ -365,15 +365,15 @@ class _Controllers:
     def _data_of(self, wanted: ValuesObject, source: SourceObject) -> Mapping[str, str]:
         """Return the data of a ConfigMap in the input; what a Secret has may not come into a report."""
         namespace = ObjectRef.of(source.manifest).stored.namespace
-        found = self._configs.get((wanted.kind, namespace, wanted.name))
-        if wanted.kind == "Secret" and (found is not None or not wanted.is_optional):
+        values = self._configs.get((wanted.kind, namespace, wanted.name))
+        if wanted.kind == "Secret" and (values is not None or not wanted.is_optional):
             raise _NotRenderedError(f"Secret {wanted.name} is not read")
-        if found is None:
+        if values is None:
             if wanted.is_optional:
                 return {}
             raise _NotRenderedError(f"{wanted.kind} {wanted.name} is not in the input")
-        data = {str(key): str(value) for key, value in mapping(found.get("data")).items()}
-        for key, value in mapping(found.get("binaryData")).items():
+        data = {str(key): str(value) for key, value in mapping(values.get("data")).items()}
+        for key, value in mapping(values.get("binaryData")).items():
             try:
                 data[str(key)] = base64.b64decode(str(value), validate=True).decode()
             except (binascii.Error, ValueError):

@@ -133,13 +133,13 @@ def _of_claim(record: ResourceClaim | ResourceClaimTemplate, ref: ObjectRef) -> 
     devices = record.spec.spec.devices if isinstance(record, ResourceClaimTemplate) else record.spec.devices
     steps = "spec.spec.devices" if is_template else "spec.devices"
     for number, request in enumerate(devices.requests or ()):
-        at = f"{steps}.requests[{number}]"
+        request_path = f"{steps}.requests[{number}]"
         entries: list[tuple[str, ExactDeviceRequest | DeviceSubRequest]] = [
-            (f"{at}.firstAvailable[{position}]", entry)
+            (f"{request_path}.firstAvailable[{position}]", entry)
             for position, entry in enumerate(request.first_available or ())
         ]
         if request.exactly is not None:
-            entries.append((f"{at}.exactly", request.exactly))
+            entries.append((f"{request_path}.exactly", request.exactly))
         for path, entry in entries:
             yield from _of_selectors(entry.selectors or (), path, ref)
 

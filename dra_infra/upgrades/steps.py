@@ -96,11 +96,11 @@ def _after(differences: Sequence[Difference], rewrites: Sequence[str], after: Re
 
 
 def _subjects(differences: Sequence[Difference], code: str, *, level: str = "") -> str:
-    found = dict.fromkeys(
+    subjects = dict.fromkeys(
         str(each.subject)
         for each in differences
         if each.code == code and each.subject is not None and (not level or each.level == level)
     )
-    rest = len(found) - _MOST
+    rest = len(subjects) - _MOST
     more = f" and {count_of(rest, 'more object')}" if rest > 0 else ""
-    return f"{', '.join([*found][:_MOST])}{more}" if found else ""
+    return f"{', '.join([*subjects][:_MOST])}{more}" if subjects else ""

@@ -272,7 +272,7 @@ def upgrade() -> None:
 @options.seconds(60.0, "How long the program may run, and then the search; the best plan by then is printed.")
 @options.kinds
 @click.option(
-    "--bare-pods", is_flag=True, help="Also evict pods without a controller, which nobody makes anew."
+    "--bare-pods", is_flag=True, help="Also evict pods without a controller, which nothing replaces."
 )
 @click.option(
     "--above-priority", is_flag=True, help="Also move pods with a higher priority than the workload's."
@@ -289,7 +289,7 @@ def make_room() -> None:
     """Say which running pods to move, and in which order, so that a workload fits: the cheapest moves, each proven with the
     scheduler's own allocator, and the kubectl commands with a check behind each. Nothing is done to a cluster.
 
-    A pod moves when it is deleted, and its controller makes it anew on another node. PodDisruptionBudgets, priorities and Jobs that lose
+    A pod moves when it is deleted, and its controller creates it again on another node. PodDisruptionBudgets, priorities and Jobs that lose
     work count; pods without a controller stay unless --bare-pods is given.
 
     Exits with 0 when the workload fits, now or after the moves, 1 when it never fits or no moves are found, 2 when there is no answer.

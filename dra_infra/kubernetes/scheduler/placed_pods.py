@@ -251,7 +251,7 @@ class Taken:
         made: What others' claims and pods count for in quotas, by namespace.
         grouped: How many of the pods are in each PodGroup, by its namespace and name.
         evicted: Pods of others that have lost their node or devices and are not among *pods*, as controllers make them anew.
-        gone: These pods and others that nobody makes anew, and the claims that they leave.
+        gone: These pods and others that no controller replaces, and the claims that they leave.
         notes: Who these are, in the user's words.
     """
 

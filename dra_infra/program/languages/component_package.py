@@ -180,9 +180,9 @@ def _read_problems(error: grpc.RpcError, label: str) -> list[Problem]:
     problems = []
     for each in details.errors:
         path = f"{label}.{each.property_path}" if each.property_path else label
-        found = _REASON.match(each.reason)
-        if found:
-            message, code, hint = found["message"], found["code"], found["hint"] or ""
+        match = _REASON.match(each.reason)
+        if match:
+            message, code, hint = match["message"], match["code"], match["hint"] or ""
             problems.append(Problem(path=path, code=code, message=message, hint=hint))
         else:
             problems.append(Problem(path=path, code="component-not-made", message=each.reason))

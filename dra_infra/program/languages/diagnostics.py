@@ -96,16 +96,16 @@ def read_problems(ending: Ending, project: Project, *, limit: float) -> list[Pro
     printed = _ANSI.sub("", ending.printed)
     logged = "\n".join(text for severity, text in ending.logged if severity == "error")
     readers = {"yaml": _read_yaml, "nodejs": _read_node, "go": _read_go}
-    found = readers[project.runtime](_ANSI.sub("", f"{printed}\n{logged}"), project.root)
-    return list(dict.fromkeys(found))[:_MOST] or [_read_last(ending, printed)]
+    problems = readers[project.runtime](_ANSI.sub("", f"{printed}\n{logged}"), project.root)
+    return list(dict.fromkeys(problems))[:_MOST] or [_read_last(ending, printed)]
 
 
 def _read_yaml(printed: str, _root: Path) -> Iterator[Problem]:
     for match in _YAML.finditer(printed):
         if match["severity"] != "Error":
             continue
-        at = _YAML_PLACE.search(match["rest"])
-        place = Place(file=at["file"], line=int(at["line"])) if at else None
+        where = _YAML_PLACE.search(match["rest"])
+        place = Place(file=where["file"], line=int(where["line"])) if where else None
         detail = " ".join((_YAML_PLACE.sub("", match["rest"])).split())
         yield Problem(
             path=place.file if place else "program",

@@ -59,10 +59,10 @@ def find_host(runtime: str) -> Path:
         ProgramError: `language-host-missing`.
     """
     host = f"pulumi-language-{runtime}"
-    found = _find_program(host)
-    if found is None:
+    program = _find_program(host)
+    if program is None:
         raise tool_missing(host, runtime)
-    return found
+    return program
 
 
 def tool_missing(name: str, runtime: str) -> ProgramError:

@@ -82,8 +82,8 @@ def run_in_language(project: Project, *, timeout: float) -> Program:
     ending.logged.extend(engine.logged)
     if ending.has_failed:
         mask = report_mask(secret_texts_of(project))
-        found = [mask.problem(each) for each in read_problems(ending, project, limit=timeout)]
-        raise ProgramError(monitor.problems if monitor.has_refused else [*monitor.problems, *found])
+        of_language = [mask.problem(each) for each in read_problems(ending, project, limit=timeout)]
+        raise ProgramError(monitor.problems if monitor.has_refused else [*monitor.problems, *of_language])
     monitor.not_seen.update(_find_not_seen(project, ending, written))
     monitor.leave_out_incomplete()
     return collect(project, monitor, (), {})

@@ -154,8 +154,8 @@ def _read_functions(
     functions: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     for holder, token, given, returned in _calls(content, 0):
         former = functions.get(token, (frozenset(), frozenset()))
-        asked = returned | of_variables.get(holder, frozenset())
-        functions[token] = (former[0] | given, former[1] | asked)
+        requested = returned | of_variables.get(holder, frozenset())
+        functions[token] = (former[0] | given, former[1] | requested)
     return functions
 
 

@@ -243,7 +243,7 @@ def find_rules_that_evict(compared: Comparison) -> Iterator[Danger]:
         rule = _read_rule(item.manifest)
         if rule is None or rule.spec.device_selector is None or rule.spec.taint.effect != NO_EXECUTE:
             continue
-        found = tuple(
+        evictions = tuple(
             find_evictions(
                 rule.spec.taint,
                 [rule.spec.device_selector],
@@ -252,12 +252,12 @@ def find_rules_that_evict(compared: Comparison) -> Iterator[Danger]:
                 release=compared.head.release,
             )
         )
-        if any(not each.stays for each in found):
+        if any(not each.stays for each in evictions):
             yield Danger(
                 who=ref,
                 code="rule-evicts",
-                message=_describe_evictions(found),
-                hint=_advise_on_evictions(found),
+                message=_describe_evictions(evictions),
+                hint=_advise_on_evictions(evictions),
             )
 
 

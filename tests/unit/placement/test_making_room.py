@@ -73,9 +73,7 @@ def test_pods_without_a_controller_stay_unless_they_are_asked_for(rules, verdict
         assert moved(answer) == [("bare-0", "hgx-h100-0", "")]
         assert answer.made.plan.cost[2] == 1
     else:
-        assert answer.made.stays == (
-            "2 pods not moved: no controller makes it anew (ml/bare-0 and ml/bare-1)",
-        )
+        assert answer.made.stays == ("2 pods not moved: no controller replaces it (ml/bare-0 and ml/bare-1)",)
 
 
 def test_a_budget_that_allows_no_eviction_keeps_its_pods():

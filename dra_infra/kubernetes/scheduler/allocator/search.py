@@ -210,11 +210,11 @@ class Search:
 
     def _find(self) -> bool:
         with _room_for(self._depth()):
-            found = self._allocate(RequestKey(0, 0), 0, is_entry=False, start=0)
-        if found is Found.TOO_MANY:
+            outcome = self._allocate(RequestKey(0, 0), 0, is_entry=False, start=0)
+        if outcome is Found.TOO_MANY:
             # The least that the first claim needs was checked before, so this is only reached where its sum overflowed.
             raise abort("allocation max size exceeded")
-        return found is Found.YES
+        return outcome is Found.YES
 
     def _depth(self) -> int:
         """Most calls that the search is deep: those of each device, request and claim."""
