@@ -5,7 +5,7 @@ import pulumi_kubernetes as k8s
 import dra_infra as dra
 
 h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100"))
-claim = dra.GpuClaimTemplate("server", device_class=h100, count=4)
+four = dra.GpuClaimTemplate("four", device_class=h100, count=4)
 
 k8s.apps.v1.Deployment(
     "server",
@@ -13,7 +13,7 @@ k8s.apps.v1.Deployment(
     spec={
         "replicas": 1,
         "selector": {"match_labels": {"app": "server"}},
-        "template": claim.attach(
+        "template": four.attach(
             {
                 "metadata": {"labels": {"app": "server"}},
                 "spec": {"containers": [{"name": "server", "image": "registry.example/server:1.0"}]},

@@ -233,10 +233,10 @@ RECIPES = (
     Recipe(
         example="22-node-pool-from-zero",
         # Its own pools have no node yet.
-        fleet="hgx-h100",
+        fleet="hgx-h100 x 4",
         in_place=('"replicas": 1', '"replicas": 2'),
         updated="server",
         replacing=("count=4", "count=8"),
-        operations={"server": REPLACED},
+        operations={"four": REPLACED, "server": ROLLED},
     ),
 )
