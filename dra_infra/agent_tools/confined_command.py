@@ -55,7 +55,7 @@ _SMALLER: Final = "ask about fewer objects, or run the command dra-infra in a sh
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command answered.
+    """Answer of a command.
 
     Args:
         exit_code: Its exit code: 2 where it has no answer.

@@ -41,7 +41,7 @@ class _Arguments(BaseModel):
 
 
 class _Cluster(_Arguments):
-    """What every tool that judges objects takes."""
+    """Arguments of every tool that judges objects."""
 
     kubernetes: Word | None = Field(
         None, description="Kubernetes minor of the cluster, 1.34 to 1.37. Without it, see the tool."
@@ -236,7 +236,7 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """What the agent reads of it."""
+        """The description that the agent reads."""
         return " ".join((self.arguments.__doc__ or "").split())
 
     @property

@@ -70,12 +70,12 @@ class RoomAnswer:
 
     @property
     def provenance(self) -> Provenance:
-        """What it was checked for."""
+        """The releases that the answer is for."""
         return self.scene.provenance
 
     @property
     def not_seen(self) -> tuple[NotSeen, ...]:
-        """What is not in the answer."""
+        """Parts that the answer leaves out."""
         return (*self.scene.program.not_seen, *self.scene.running.not_counted)
 
     @property
@@ -130,7 +130,7 @@ def read_wanted(
 
 
 def read_run_times(file: Path) -> dict[str, float]:
-    """Return the hours of work that pods lose when they start anew, by `namespace/pod` or `namespace/kind/name` of their owner.
+    """Return the hours of work that pods lose when they restart, by `namespace/pod` or `namespace/kind/name` of their owner.
 
     Raises:
         ProgramError: `run-times-unreadable`.

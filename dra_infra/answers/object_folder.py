@@ -1,4 +1,4 @@
-"""What `dra-infra synth --output FOLDER/` writes and removes: nothing that it did not write itself, and nothing edited since (ADR 29)."""
+"""Files that `dra-infra synth --output FOLDER/` writes and removes: only its own, and none that was edited since (ADR 29)."""
 
 from __future__ import annotations
 

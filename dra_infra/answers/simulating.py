@@ -47,12 +47,12 @@ class Simulation:
 
     @property
     def provenance(self) -> Provenance:
-        """What it was checked for."""
+        """The releases that the answer is for."""
         return self.scene.provenance
 
     @property
     def not_seen(self) -> tuple[NotSeen, ...]:
-        """What is not in the answer."""
+        """Parts that the answer leaves out."""
         program, running = self.scene.program, self.scene.running
         return (*program.not_seen, *find_several_clusters(program), *running.not_counted)
 

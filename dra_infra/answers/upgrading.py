@@ -58,7 +58,7 @@ _NO_HARDWARE: Final = "no hardware is named; add --fleet 'hgx-h100 x 4' or --sna
 _EVERYWHERE: Final = ("DeviceClass", "ResourceSlice")
 """Kinds that every cluster with DRA has objects of."""
 _NOT_MADE: Final = frozenset({"Event", "Namespace", "Node"})
-"""Kinds of a snapshot that nobody applies again."""
+"""Kinds of a snapshot that no one applies again."""
 
 
 class UpgradeOptions(HardwareOptions, total=False):

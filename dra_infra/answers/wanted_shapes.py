@@ -129,7 +129,7 @@ def _select_products(products: Iterable[str]) -> str:
 
 
 def _equals(attribute: str, values: Sequence[str]) -> str:
-    """An expression that is true for devices of NVIDIA's driver with one of some values, none of which has a quote in it."""
+    """An expression that is true for devices of NVIDIA's driver with one of some values, which have no quotes."""
     listed = ", ".join(f'"{each}"' for each in values)
     return f'device.attributes["gpu.nvidia.com"].?{attribute}.orValue("") in [{listed}]'
 

@@ -54,10 +54,10 @@ def root(built: plugin_image.Built, manifest, tmp_path_factory: pytest.TempPathF
     # A runtime makes the devices.
     (folder / "dev" / "null").touch()
     (folder / "dev" / "null").chmod(0o666)
-    work = folder / "work"
-    work.mkdir()
-    (work / "right.yaml").write_text(CLAIM.replace("COUNT", "2") + POD)
-    (work / "wrong.yaml").write_text(CLAIM.replace("COUNT", "-1"))
+    input_folder = folder / "input"
+    input_folder.mkdir()
+    (input_folder / "right.yaml").write_text(CLAIM.replace("COUNT", "2") + POD)
+    (input_folder / "wrong.yaml").write_text(CLAIM.replace("COUNT", "-1"))
     return folder
 
 
@@ -83,10 +83,10 @@ def test_the_image_starts_the_command_and_is_known_by_its_digest(
 
 
 def test_it_checks_and_places_manifests(root: Path):
-    checked = inside(root, "dra-infra", "validate", "/work/wrong.yaml")
+    checked = inside(root, "dra-infra", "validate", "/input/wrong.yaml")
     assert checked.returncode == 1
     assert "[count-below-one]" in checked.stderr
-    placed = inside(root, "dra-infra", "simulate", "/work/right.yaml", "--fleet", "hgx-h100", "--json")
+    placed = inside(root, "dra-infra", "simulate", "/input/right.yaml", "--fleet", "hgx-h100", "--json")
     assert placed.returncode == 0, placed.stderr
     assert json.loads(placed.stdout)["joint"]["verdict"] == "always"
     assert "Examples:" in inside(root, "dra-infra", "validate", "--help").stdout
