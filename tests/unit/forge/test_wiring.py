@@ -105,7 +105,7 @@ def test_every_variable_of_the_template_is_read_and_documented():
 
 
 def test_every_snippet_gives_inputs_and_variables_that_exist():
-    assert len(SNIPPETS) == 5
+    assert len(SNIPPETS) == 6
     steps = [step for snippet in SNIPPETS for step in find_steps(snippet)]
     for uses, action, count in (("OWNER/dra-infra@", ACTION, 4), ("OWNER/dra-infra/compile@", COMPILE, 1)):
         given = [step.get("with", {}) for step in steps if step.get("uses", "").startswith(uses)]
@@ -114,6 +114,9 @@ def test_every_snippet_gives_inputs_and_variables_that_exist():
     job = SNIPPETS[4][".dra-infra"]
     assert set(job["variables"]) <= set(TEMPLATE[".dra-infra"]["variables"])
     assert (ROOT / SNIPPETS[4]["include"][0]["file"].lstrip("/")).is_file()
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    named = {hook["id"] for repository in SNIPPETS[5]["repos"] for hook in repository["hooks"]}
+    assert named <= {hook["id"] for hook in hooks}
 
 
 def find_steps(snippet: Any) -> list[dict[str, Any]]:
