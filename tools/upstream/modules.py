@@ -108,7 +108,12 @@ class Sources:
 
     def _at(self, module: str, version: str) -> Path | None:
         folder = self.cache / f"{module}@{version}"
-        if folder.is_dir():
+        # Go marks a folder before it unpacks a module into it, and takes the mark away at the end (cmd/go/internal/modfetch/fetch.go).
+        # So the folder comes first: it is whole if it has no mark afterwards.
+        if (
+            folder.is_dir()
+            and not (self.cache / "cache/download" / module / "@v" / f"{version}.partial").exists()
+        ):
             return folder
         return self._download(module, version) if self.may_download else None
 

@@ -265,3 +265,14 @@ def test_a_mistyped_argument_is_an_error_and_no_traceback(
     monkeypatch.setenv("GOMODCACHE", "not-there")
     assert command.main(arguments) == 1
     assert error in capsys.readouterr().err
+
+
+def test_a_module_that_go_is_unpacking_is_not_there_yet(tmp_path: Path):
+    folder = tmp_path / "k8s.io/kubernetes@v1.36.4"
+    folder.mkdir(parents=True)
+    mark = tmp_path / "cache/download/k8s.io/kubernetes/@v/v1.36.4.partial"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    assert Sources(release="v1.36.4", cache=tmp_path).folder("k8s.io/kubernetes") is None
+    mark.unlink()
+    assert Sources(release="v1.36.4", cache=tmp_path).folder("k8s.io/kubernetes") == folder
