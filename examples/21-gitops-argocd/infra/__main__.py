@@ -8,7 +8,9 @@ h100 = dra.GpuDeviceClass("h100", select=dra.gpu.product.contains("H100") & (dra
 server = dra.GpuClaimTemplate("server", device_class=h100, count=2, namespace="ml")
 
 LABELS = {"app": "inference"}
-POD = {"containers": [{"name": "server", "image": "registry.example/inference:1.0"}]}
+POD: k8s.core.v1.PodSpecArgsDict = {
+    "containers": [{"name": "server", "image": "registry.example/inference:1.0"}]
+}
 
 k8s.core.v1.Namespace("ml", metadata={"name": "ml"})
 k8s.apps.v1.Deployment(
@@ -16,7 +18,7 @@ k8s.apps.v1.Deployment(
     metadata={"name": "inference", "namespace": "ml"},
     spec={
         "replicas": 3,
-        "selector": {"matchLabels": LABELS},
+        "selector": {"match_labels": LABELS},
         "template": {"metadata": {"labels": LABELS}, "spec": server.attach(POD)},
     },
 )
