@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from dra_infra.kubernetes.api import Device, DeviceClass, Node, ResourceSlice
 
 ANNOTATED: Final = "annotations"
-"""What the machine of a pool is called that annotations describe, and no label names."""
+"""Name of the machine of a pool that annotations describe and no label names."""
 _MOST_NAMED: Final = 8
 """Pools that the name of a fleet that has grown tells."""
 
@@ -155,7 +155,7 @@ class PoolScaler:
 
     Args:
         autoscaler: Its name, as in the catalogue.
-        version: Its version; empty where nobody said.
+        version: Its version; empty if it is not known.
         counts_claims: Whether its setting lets claims count; None where nobody said, and then it is as it comes.
         lines: Lines that it may need and that the pool has.
         annotated: The driver and the number of devices that annotations of the pool describe; None where they do not.

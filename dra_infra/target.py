@@ -26,7 +26,7 @@ class ClusterTarget:
     """The cluster that a program is meant for.
 
     Args:
-        kubernetes: A minor of `SUPPORTED_MINORS`, which stands for its newest patch that is known, or a patch: `1.37.2`, `v1.37.2` or
+        kubernetes: A minor of `SUPPORTED_MINORS`, which means its newest known patch, or a patch: `1.37.2`, `v1.37.2` or
             `v1.37.2+k3s1`, of which `1.37.2` is kept. None checks on the oldest and the newest minor.
         gates: Feature gates that the cluster sets otherwise than its minor does: `{"DRAAdminAccess": False}`.
         serves: Versions of resource.k8s.io that the API server serves.

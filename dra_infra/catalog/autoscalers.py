@@ -1,4 +1,4 @@
-"""What autoscalers know of pods with claims: whether they add a node for one, from zero nodes and from one, and what they need for it.
+"""Facts about autoscalers: whether they add a node for a pod with claims, from zero nodes and from one, and what they need for it.
 
 The facts are in `data/autoscalers.yaml`, each with its source and version. What no source says is `not-known`.
 """
@@ -26,7 +26,7 @@ Feature: TypeAlias = Literal[
     "severalDrivers",
     "taints",
 ]
-"""What a claim can use beyond a number of devices of a class on one node."""
+"""Features of a claim beyond a number of devices of a class on one node."""
 
 FEATURES: Final[Mapping[Feature, str]] = {
     "firstAvailable": "`firstAvailable`",
@@ -95,7 +95,7 @@ class Served(Entry):
 
 
 class AutoscalerRelease(Fact):
-    """What an autoscaler does from one version on.
+    """Behaviour of an autoscaler from one version on.
 
     Args:
         since: The first version; empty for the oldest that is known.
@@ -151,7 +151,7 @@ class Autoscaler(Entry):
     Args:
         name: What a fleet file calls it.
         title: What people call it.
-        image: The end of the name of its image; empty where nobody deploys it.
+        image: The end of the name of its image; empty if no Deployment has it.
         follows: `kubernetes` where its minor is that of the cluster.
         template: Whether it looks at its template for a pool without nodes alone (`zero`), or for every new node (`always`).
         serves: The objects of pools that it scales.
@@ -203,7 +203,7 @@ def find_scaler(
     annotations: Mapping[str, str],
     deployed: Mapping[str, PoolScaler],
 ) -> PoolScaler | None:
-    """Return the autoscaler of a pool with what is known of it; None where nobody names one.
+    """Return the autoscaler of a pool with what is known of it; None if no pool or Deployment names one.
 
     Args:
         kind: Group and kind of the object of the pool.

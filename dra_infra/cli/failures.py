@@ -1,4 +1,4 @@
-"""What stands in place of a report in JSON when a command has no answer: the problems, which are on standard error too."""
+"""The problems as JSON, in place of a report, when a command has no answer; they are on standard error too."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def make_room(
 
     Raises:
         FleetError: When the snapshot cannot be read.
-        ProgramError: When no snapshot is named, nothing is called so, or a shape or run times are malformed.
+        ProgramError: When no snapshot is named, no workload has the name, or a shape or run times are malformed.
         click.BadParameter: For a file of a report whose name says no form.
     """
     inputs = inputs_of(path, run_times, options.get("snapshot"), options.get("kinds"))

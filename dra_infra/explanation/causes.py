@@ -76,7 +76,7 @@ def _without_driver(question: Question, device_class: DeviceClass) -> Iterator[P
     for driver in sorted(drivers_of(device_class)):
         slices = [each for each in question.slices if each.spec.driver == driver]
         if not slices and driver in question.drivers_to_come:
-            # Nodes of a pool that is at zero bring them; whether its autoscaler adds one is told as growth.
+            # Nodes of a pool that is at zero bring them; whether its autoscaler adds one is reported as growth.
             continue
         if not slices:
             yield Problem(

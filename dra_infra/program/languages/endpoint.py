@@ -30,22 +30,32 @@ _THREADS: Final = 64
 
 _FEATURES: Final = frozenset(
     (
-        *("secrets", "resourceReferences", "outputValues", "aliasSpecs", "deletedWith", "parameterization"),
-        *(
-            "transforms",
-            "invokeTransforms",
-            "resourceHooks",
-            "errorHooks",
-            "replacementTrigger",
-            "replaceWith",
-        ),
+        "secrets",
+        "resourceReferences",
+        "outputValues",
+        "aliasSpecs",
+        "deletedWith",
+        "parameterization",
+        "transforms",
+        "invokeTransforms",
+        "resourceHooks",
+        "errorHooks",
+        "replacementTrigger",
+        "replaceWith",
     )
 )
 """Features of the monitor by their older names, which older SDKs ask for one by one."""
 
 _PASSED_ON: Final = (
-    *("Invoke", "Call", "ReadResource", "RegisterResourceOutputs", "RegisterStackTransform"),
-    *("RegisterStackInvokeTransform", "RegisterResourceHook", "RegisterErrorHook", "RegisterPackage"),
+    "Invoke",
+    "Call",
+    "ReadResource",
+    "RegisterResourceOutputs",
+    "RegisterStackTransform",
+    "RegisterStackInvokeTransform",
+    "RegisterResourceHook",
+    "RegisterErrorHook",
+    "RegisterPackage",
     "SignalAndWaitForShutdown",
 )
 
